@@ -3,6 +3,7 @@ package counters
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -25,19 +26,16 @@ type collector struct {
 	pause   time.Duration // time between reads of the rings
 }
 
-const (
-	defaultMaxBytes = 1 << 30
-	flushBytes      = 1 << 18
-)
+const flushBytes = 1 << 18
+
+func newCollector(p plan, warnings []string, max int64) *collector {
+	return &collector{plan: p, max: max, meta: archive.Meta{Format: archive.Format, Start: time.Now().Round(0), System: runtime.GOOS + "/" + runtime.GOARCH, Warnings: warnings}}
+}
 
 // open begins to count. It adds refused events to meta.Warnings.
 func (c *collector) open(pid int, period time.Duration) {
-	c.meta.Format = archive.Format
 	if period <= 0 {
 		period = time.Millisecond
-	}
-	if c.max <= 0 {
-		c.max = defaultMaxBytes
 	}
 	if !c.plan.sampled() {
 		return

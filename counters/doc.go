@@ -17,7 +17,7 @@
 //	)
 //
 //	func main() {
-//		s, err := counters.Start(counters.StartOptions{})
+//		s, err := counters.Start(counters.Options{})
 //		if err != nil {
 //			log.Fatal(err)
 //		}
@@ -33,7 +33,7 @@
 //
 // During a recording, each switch of a thread costs 1.8 µs (BenchmarkSwitch in internal/perfevent),
 // and a page fault a record of six bytes, in addition to the cost of the trace. The command
-// benchmarks/counters prints the ratio for a service.
+// benchmarks/live -ways nothing,counters prints the ratio for a service.
 //
 // The package reads no traces and no archives; it depends only on the standard library and x/sys.
 package counters

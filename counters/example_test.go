@@ -12,7 +12,7 @@ import (
 )
 
 func ExampleStart() {
-	s, err := counters.Start(counters.StartOptions{Counters: []string{"task-clock", "faults"}})
+	s, err := counters.Start(counters.Options{Counters: []string{"task-clock", "faults"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func ExampleStart() {
 func ExampleRun() {
 	var archive bytes.Buffer
 	cmd := exec.Command("./program") // its main begins with: defer counters.FromEnvironment()()
-	err := counters.Run(context.Background(), cmd, &archive, counters.RunOptions{
+	err := counters.Run(context.Background(), cmd, &archive, counters.Options{
 		Counters: []string{"cycles", "instructions", "faults"},
 		Warning:  func(s string) { log.Print(s) },
 	})

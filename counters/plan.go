@@ -15,7 +15,7 @@ func DefaultCounters() []string {
 	return []string{"task-clock", "context-switches", "preemptions", "migrations", "minor-faults", "major-faults", "goroutines", "heap-allocs", "cycles", "instructions"}
 }
 
-// KnownCounters returns the names that [StartOptions].Counters and the command's -counters accept.
+// KnownCounters returns the names that [Options].Counters and the command's -counters accept.
 // They also accept rNNN, a raw hardware event in hexadecimal, and device/event, an event that the
 // system lists, such as msr/tsc.
 func KnownCounters() []string {
@@ -54,7 +54,11 @@ func newPlan(names []string) (p plan, warnings []string, err error) {
 	}
 	seen := map[string]bool{}
 	for _, asked := range names {
-		for _, name := range expand(strings.TrimSpace(asked)) {
+		of, ok := aliases[strings.TrimSpace(asked)]
+		if !ok {
+			of = []string{strings.TrimSpace(asked)}
+		}
+		for _, name := range of {
 			if name == "" || seen[name] {
 				continue
 			}
@@ -84,13 +88,6 @@ func newPlan(names []string) (p plan, warnings []string, err error) {
 	return p, warnings, nil
 }
 
-func expand(name string) []string {
-	if a, ok := aliases[name]; ok {
-		return a
-	}
-	return []string{name}
-}
-
 // sampled reports whether the plan needs more than the trace and the runtime's metrics.
 func (p plan) sampled() bool { return len(p.switched)+len(p.hits)+len(p.group) > 0 }
 
@@ -105,7 +102,7 @@ func (p plan) names() []string {
 
 // Available is a counter, with its availability on this machine.
 type Available struct {
-	Name   string // as in [StartOptions].Counters
+	Name   string // as in [Options].Counters
 	Source string // how it is counted
 	Reason string // why this machine does not count it, or ""
 }

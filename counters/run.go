@@ -1,6 +1,7 @@
 package counters
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,35 +11,12 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"runtime/trace"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/counters/internal/archive"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 )
-
-// RunOptions configures a recording of another program. The zero value is ready to use.
-type RunOptions struct {
-	// Counters are the counters to record; see [KnownCounters]. nil means those of
-	// [DefaultCounters] that can be counted from outside the program.
-	Counters []string
-	// Period is as in StartOptions.
-	Period time.Duration
-	// MaxBytes bounds the size of the records of events; exceeding it is an error. 0 means 16 GB,
-	// on disk.
-	MaxBytes int64
-	// TraceURL is the URL of the program's execution trace, such as
-	// http://localhost:6060/debug/pprof/trace?seconds=5. Run requests it as soon as the program
-	// answers, and stops counting when the trace ends. "" means that the program calls
-	// [FromEnvironment].
-	TraceURL string
-	// Forward lists signals to forward to the program.
-	Forward []os.Signal
-	// Warning is called for each warning about the reliability of the recording, and for refused
-	// counters, as soon as it is known. The archive contains the warnings, too.
-	Warning func(string)
-}
 
 // ErrNoTrace is the error of a run whose program took no execution trace.
 var ErrNoTrace = errors.New("counters: the program wrote no execution trace: call counters.FromEnvironment at the beginning of its main, or give the URL of its trace")
@@ -52,24 +30,20 @@ var ErrNoTrace = errors.New("counters: the program wrote no execution trace: cal
 // command is killed, and the archive contains what it wrote until then. Events that the machine
 // refuses are warnings in the archive, as for [Start]. On systems other than Linux, only the trace
 // is recorded.
-func Run(ctx context.Context, cmd *exec.Cmd, w io.Writer, opt RunOptions) error {
+func Run(ctx context.Context, cmd *exec.Cmd, w io.Writer, opt Options) error {
 	p, warnings, err := newPlan(opt.Counters)
 	if err != nil {
 		return err
 	}
 	p.metrics = nil // they cannot be read from outside
-	dir, err := os.MkdirTemp("", "counters-*")
+	dir, err := os.MkdirTemp(opt.Dir, "counters-*")
 	if err != nil {
 		return fmt.Errorf("counters: a directory for the trace: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	r := &outside{opt: opt, cmd: cmd, trace: filepath.Join(dir, "trace"), samples: filepath.Join(dir, "samples")}
-	r.c = &collector{plan: p, max: opt.MaxBytes}
-	if r.c.max <= 0 {
-		r.c.max = 16 << 30
-	}
-	r.c.meta.Start, r.c.meta.System, r.c.meta.Command = time.Now().Round(0), runtime.GOOS+"/"+runtime.GOARCH, cmd.Args
-	r.c.meta.Warnings = warnings
+	r.c = newCollector(p, warnings, cmp.Or(max(opt.MaxBytes, 0), 16<<30))
+	r.c.meta.Command = cmd.Args
 	runErr, err := r.run(ctx)
 	if err != nil {
 		return errors.Join(runErr, err)
@@ -79,7 +53,7 @@ func Run(ctx context.Context, cmd *exec.Cmd, w io.Writer, opt RunOptions) error 
 
 // outside is a recording of another program in progress.
 type outside struct {
-	opt            RunOptions
+	opt            Options
 	cmd            *exec.Cmd
 	c              *collector
 	trace, samples string // file names
@@ -89,9 +63,10 @@ type outside struct {
 
 // run runs the command. The first error is the command's own.
 func (r *outside) run(ctx context.Context) (runErr, err error) {
-	if err := r.spool(); err != nil {
+	if r.file, err = os.Create(r.samples); err != nil {
 		return nil, err
 	}
+	r.c.write = func(b []byte) error { _, err := r.file.Write(b); return err }
 	if r.opt.TraceURL == "" {
 		if r.cmd.Env == nil {
 			r.cmd.Env = os.Environ()
@@ -104,8 +79,13 @@ func (r *outside) run(ctx context.Context) (runErr, err error) {
 	ended := make(chan error, 1)
 	go func() { ended <- r.cmd.Wait() }()
 	defer r.forward()()
-	fetched, cancel := r.fetch(ctx)
+	fetching, cancel := context.WithCancel(ctx)
 	defer cancel()
+	var fetched chan error
+	if r.opt.TraceURL != "" {
+		fetched = make(chan error, 1)
+		go func() { fetched <- fetchTrace(fetching, r.opt.TraceURL, r.trace) }()
+	}
 	counting := true
 	stopCounting := func() {
 		if counting {
@@ -151,13 +131,6 @@ func (r *outside) warn() {
 	}
 }
 
-// spool makes the collector write its records to a file.
-func (r *outside) spool() (err error) {
-	r.file, err = os.Create(r.samples)
-	r.c.write = func(b []byte) error { _, err := r.file.Write(b); return err }
-	return err
-}
-
 // forward forwards signals to the program until the returned function is called.
 func (r *outside) forward() (stop func()) {
 	if len(r.opt.Forward) == 0 {
@@ -171,17 +144,6 @@ func (r *outside) forward() (stop func()) {
 		}
 	}()
 	return func() { signal.Stop(signals); close(signals) }
-}
-
-// fetch fetches the trace from the program's URL, if any.
-func (r *outside) fetch(ctx context.Context) (<-chan error, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	if r.opt.TraceURL == "" {
-		return nil, cancel
-	}
-	done := make(chan error, 1)
-	go func() { done <- fetchTrace(ctx, r.opt.TraceURL, r.trace) }()
-	return done, cancel
 }
 
 // fetchTrace requests a trace until it gets an answer, and writes it to a file. If ctx ends, the

@@ -93,7 +93,7 @@ func child(t *testing.T, how string) *exec.Cmd {
 }
 
 // runTo runs a command into an archive. An empty archive is removed.
-func runTo(ctx context.Context, t *testing.T, cmd *exec.Cmd, name string, opt RunOptions) error {
+func runTo(ctx context.Context, t *testing.T, cmd *exec.Cmd, name string, opt Options) error {
 	t.Helper()
 	var b bytes.Buffer
 	err := Run(ctx, cmd, &b, opt)
@@ -124,7 +124,7 @@ func readArchive(t *testing.T, name string) *quanta.Recording {
 // TestRun: a program is recorded from outside, from its first instruction on.
 func TestRun(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "run.zip")
-	if err := runTo(t.Context(), t, child(t, "plain"), name, RunOptions{}); err != nil {
+	if err := runTo(t.Context(), t, child(t, "plain"), name, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	r := readArchive(t, name)
@@ -166,7 +166,7 @@ func TestRun(t *testing.T) {
 // TestRunFails: an error in the program is its exit status. An error in the recording is reported.
 func TestRunFails(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "run.zip")
-	err := runTo(t.Context(), t, child(t, "exit3"), name, RunOptions{})
+	err := runTo(t.Context(), t, child(t, "exit3"), name, Options{})
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 3 {
 		t.Errorf("exit status 3: %v", err)
@@ -175,16 +175,16 @@ func TestRunFails(t *testing.T) {
 		t.Error("nothing of the program is in the archive")
 	}
 	silent := filepath.Join(t.TempDir(), "silent.zip")
-	if err := runTo(t.Context(), t, child(t, "silent"), silent, RunOptions{Counters: []string{"task-clock", "faults", "switches", "migrations"}}); !errors.Is(err, ErrNoTrace) {
+	if err := runTo(t.Context(), t, child(t, "silent"), silent, Options{Counters: []string{"task-clock", "faults", "switches", "migrations"}}); !errors.Is(err, ErrNoTrace) {
 		t.Errorf("no trace: %v", err)
 	}
 	if _, err := os.Stat(silent); err == nil {
 		t.Error("an archive without a trace")
 	}
-	if err := runTo(t.Context(), t, exec.Command("/no/such/program"), silent, RunOptions{}); !errors.Is(err, os.ErrNotExist) {
+	if err := runTo(t.Context(), t, exec.Command("/no/such/program"), silent, Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no program: %v", err)
 	}
-	if err := runTo(t.Context(), t, child(t, "plain"), silent, RunOptions{Counters: []string{"nonsense"}}); err == nil || !strings.Contains(err.Error(), "nonsense") {
+	if err := runTo(t.Context(), t, child(t, "plain"), silent, Options{Counters: []string{"nonsense"}}); err == nil || !strings.Contains(err.Error(), "nonsense") {
 		t.Errorf("no counter: %v", err)
 	}
 }
@@ -194,7 +194,7 @@ func TestRunInterrupted(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "run.zip")
 	ctx, cancel := context.WithTimeout(t.Context(), 1800*time.Millisecond)
 	defer cancel()
-	err := runTo(ctx, t, child(t, "long"), name, RunOptions{})
+	err := runTo(ctx, t, child(t, "long"), name, Options{})
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		t.Errorf("killed: %v", err)
@@ -213,7 +213,7 @@ func TestRunURL(t *testing.T) {
 	address := l.Addr().String()
 	l.Close()
 	name := filepath.Join(t.TempDir(), "run.zip")
-	if err := runTo(t.Context(), t, child(t, "served@"+address), name, RunOptions{TraceURL: "http://" + address + "/trace?seconds=1"}); err != nil {
+	if err := runTo(t.Context(), t, child(t, "served@"+address), name, Options{TraceURL: "http://" + address + "/trace?seconds=1"}); err != nil {
 		t.Fatal(err)
 	}
 	if r := readArchive(t, name); r.Len() == 0 || r.Wall < 500*time.Millisecond || r.Wall > 10*time.Second {
@@ -223,7 +223,7 @@ func TestRunURL(t *testing.T) {
 
 // TestStopTo: the archive of a session gives all counters, from the same records.
 func TestStopTo(t *testing.T) {
-	s, err := Start(StartOptions{})
+	s, err := Start(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestStopTo(t *testing.T) {
 
 // TestBrokenArchives: a damaged file is an error, never a panic.
 func TestBrokenArchives(t *testing.T) {
-	s, err := Start(StartOptions{})
+	s, err := Start(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestRunForwardsSignals(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 		syscall.Kill(os.Getpid(), syscall.SIGTERM)
 	}()
-	err := runTo(t.Context(), t, child(t, "long"), name, RunOptions{Forward: []os.Signal{syscall.SIGTERM}})
+	err := runTo(t.Context(), t, child(t, "long"), name, Options{Forward: []os.Signal{syscall.SIGTERM}})
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		t.Fatal(err)

@@ -2,12 +2,12 @@ package counters
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"runtime/metrics"
 	"runtime/trace"
 	"time"
@@ -17,25 +17,37 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
-// StartOptions configures a recording that a program makes of itself. The zero value is ready to
-// use.
-type StartOptions struct {
-	// Counters are the counters to record; see [KnownCounters]. nil means [DefaultCounters].
+// Options configures a recording. The zero value is ready to use.
+type Options struct {
+	// Counters are the counters to record; see [KnownCounters]. nil means [DefaultCounters]; [Run]
+	// omits those that can be counted only in the program.
 	Counters []string
 	// Period is the interval at which counters that cannot be recorded event by event are read on a
 	// running thread, in addition to its switches. 0 means 1 ms.
 	Period time.Duration
 	// MaxBytes bounds the size of the records: six bytes per event, and twenty per reading of
-	// counters. Exceeding it is an error. 0 means 1 GB.
+	// counters. Exceeding it is an error. 0 means 1 GB for [Start], in memory, and 16 GB for [Run],
+	// on disk.
 	MaxBytes int64
-	// Dir is the directory of the temporary file with the trace. "" means the system's directory
-	// for temporary files.
+	// Dir is the directory of the temporary files. "" means that of the system.
 	Dir string
+
+	// The other fields are for [Run].
+
+	// TraceURL is the URL of the program's execution trace, such as
+	// http://localhost:6060/debug/pprof/trace?seconds=5. Run requests it as soon as the program
+	// answers, and stops counting when the trace ends. "" means that the program calls
+	// [FromEnvironment].
+	TraceURL string
+	// Forward lists signals to forward to the program.
+	Forward []os.Signal
+	// Warning is called for each warning about the reliability of the recording, and for refused
+	// counters, as soon as it is known. The archive contains the warnings, too.
+	Warning func(string)
 }
 
 // Session is a recording in progress.
 type Session struct {
-	opt     StartOptions
 	c       *collector
 	metrics *metricReader
 	file    *os.File // trace file
@@ -56,7 +68,7 @@ var ErrStopped = errors.New("counters: the recording is over already")
 //
 // For a busy service whose requests compute for 0.5 ms, a recording took 1.4 % of the processor
 // time, including the cost of the trace: docs/measurements.md has the table of benchmarks/counters.
-func Start(opt StartOptions) (*Session, error) {
+func Start(opt Options) (*Session, error) {
 	p, warnings, err := newPlan(opt.Counters)
 	if err != nil {
 		return nil, err
@@ -64,35 +76,32 @@ func Start(opt StartOptions) (*Session, error) {
 	return startPlan(opt, p, warnings)
 }
 
-func startPlan(opt StartOptions, p plan, warnings []string) (*Session, error) {
-	s := &Session{opt: opt, stop: make(chan struct{}), done: make(chan error, 1)}
-	s.c = &collector{plan: p, max: opt.MaxBytes}
-	s.c.meta.Start, s.c.meta.System = time.Now().Round(0), runtime.GOOS+"/"+runtime.GOARCH
-	s.c.meta.Warnings = warnings
+func startPlan(opt Options, p plan, warnings []string) (*Session, error) {
+	s := &Session{c: newCollector(p, warnings, cmp.Or(max(opt.MaxBytes, 0), 1<<30)), stop: make(chan struct{}), done: make(chan error, 1)}
 	s.c.open(0, opt.Period)
 	s.metrics = newMetricReader(p.metrics)
 	s.metrics.read()
-	if err := s.startTrace(); err != nil {
+	var err error
+	if s.file, err = startTrace(opt.Dir); err != nil {
 		s.c.close()
-		return nil, err
+		return nil, fmt.Errorf("counters: a trace: %w", err)
 	}
 	background.Go(s.collect)
 	return s, nil
 }
 
-func (s *Session) startTrace() error {
-	f, err := os.CreateTemp(s.opt.Dir, "counters-*.trace")
+func startTrace(dir string) (*os.File, error) {
+	f, err := os.CreateTemp(dir, "counters-*.trace")
 	if err != nil {
-		return fmt.Errorf("counters: a file for the trace: %w", err)
+		return nil, err
 	}
 	if err := trace.Start(f); err != nil {
 		f.Close()
 		os.Remove(f.Name())
-		return fmt.Errorf("counters: %w", err)
+		return nil, err
 	}
 	host.Note()
-	s.file = f
-	return nil
+	return f, nil
 }
 
 // collect collects records until the session is stopped.

@@ -17,7 +17,7 @@ import (
 
 // TestStart: a session of a program that allocates has the levels and allocations of the runtime.
 func TestStart(t *testing.T) {
-	s, err := Start(StartOptions{})
+	s, err := Start(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestStart(t *testing.T) {
 
 // TestStartRefuses: invalid options are errors that state valid ones.
 func TestStartRefuses(t *testing.T) {
-	if _, err := Start(StartOptions{Counters: []string{"cycle"}}); err == nil || !strings.Contains(err.Error(), "instructions") {
+	if _, err := Start(Options{Counters: []string{"cycle"}}); err == nil || !strings.Contains(err.Error(), "instructions") {
 		t.Errorf("a counter that there is not: %v", err)
 	}
 	var buf bytes.Buffer
@@ -58,14 +58,14 @@ func TestStartRefuses(t *testing.T) {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
-	if _, err := Start(StartOptions{Dir: dir}); err == nil || !strings.Contains(err.Error(), "already") {
+	if _, err := Start(Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Errorf("a second trace: %v", err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
 	trace.Stop()
-	s, err := Start(StartOptions{Dir: dir, Counters: []string{"task-clock", "heap-allocs"}})
+	s, err := Start(Options{Dir: dir, Counters: []string{"task-clock", "heap-allocs"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestStartRefuses(t *testing.T) {
 
 // TestUnknownDevice: an event that this system does not list gives a warning, not an error.
 func TestUnknownDevice(t *testing.T) {
-	s, err := Start(StartOptions{Counters: []string{"nosuchdevice/event", "minor-faults"}})
+	s, err := Start(Options{Counters: []string{"nosuchdevice/event", "minor-faults"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestUnknownDevice(t *testing.T) {
 // TestTooManyRecords: if the bound is too low, the error includes the records that exist, and the
 // table still sums up.
 func TestTooManyRecords(t *testing.T) {
-	s, err := Start(StartOptions{Counters: []string{"task-clock", "minor-faults"}, MaxBytes: 100})
+	s, err := Start(Options{Counters: []string{"task-clock", "minor-faults"}, MaxBytes: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestList(t *testing.T) {
 	if len(list) < 20 || len(names) < 3 {
 		t.Fatalf("%d can be counted, of %d", len(names), len(list))
 	}
-	s, err := Start(StartOptions{Counters: names})
+	s, err := Start(Options{Counters: names})
 	if err != nil {
 		t.Fatal(err)
 	}

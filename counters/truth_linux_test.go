@@ -19,7 +19,7 @@ import (
 )
 
 // start begins a session for a test, or skips the test if the kernel records nothing.
-func start(t testing.TB, opt StartOptions) *Session {
+func start(t testing.TB, opt Options) *Session {
 	t.Helper()
 	s, err := Start(opt)
 	if err != nil {
@@ -130,7 +130,7 @@ func alternate(t *testing.T) float64 {
 	for i := range cs {
 		cs[i].out = cs[(i+1)%len(cs)].in
 	}
-	s := start(t, StartOptions{Counters: []string{"minor-faults", "task-clock"}})
+	s := start(t, Options{Counters: []string{"minor-faults", "task-clock"}})
 	var wg sync.WaitGroup
 	for i, f := range run {
 		wg.Add(1)
@@ -291,7 +291,7 @@ func uniform(t *testing.T) (wrong string) {
 	clock.Name = "task-clock-read"
 	p.group = append(p.group, clock)
 	threads(10)
-	s, err := startPlan(StartOptions{}, p, warnings)
+	s, err := startPlan(Options{}, p, warnings)
 	if err != nil {
 		t.Fatal(err)
 	}

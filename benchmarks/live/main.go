@@ -5,13 +5,16 @@
 //	go run ./benchmarks/live -workload service -rounds 5
 //	go run ./benchmarks/live -workload fasthttp,redcon      # fetches these modules
 //	go run ./benchmarks/live -workload 1000 -ways flight,continuous   # 1,000 goroutines wait for one mutex
+//	go run ./benchmarks/live -workload service -ways nothing,trace,counters
 //	go run ./benchmarks/live -storm -for 90s        # 10,000 slow requests a second, watched or not
 //	go run ./benchmarks/live -fair 20 -for 1m       # are shares within their intervals?
 //	go run ./benchmarks/live -churn -for 10m        # 100,000 goroutines a second: is memory flat?
 //
 // The ways are: flight, a trace.FlightRecorder; nothing; recorder, a bottle.Recorder; continuous, a
-// bottleneck.Continuous. Server and clients run in one process, on the loopback. Each way runs for a few
-// seconds in turn, back and forth, and is compared to the first one in the same round.
+// bottleneck.Continuous. Others are compared only by name: trace, an execution trace in a file, and
+// counters, the trace and the default counters. Server and clients run in one process, on the loopback.
+// Each way runs for a few seconds in turn, back and forth, and is compared to the first one in the same
+// round.
 //
 // The latency is that of clients that arrive at random times and use a third of the processors
 // together, from their scheduled time; for goroutines that wait for a mutex, from the request for

@@ -23,7 +23,7 @@ import (
 // counterArchive records a few goroutines that take naps of a millisecond, into a file.
 func counterArchive(t *testing.T) string {
 	t.Helper()
-	s, err := counters.Start(counters.StartOptions{Counters: []string{"heap-allocs", "goroutines", "minor-faults"}})
+	s, err := counters.Start(counters.Options{Counters: []string{"heap-allocs", "goroutines", "minor-faults"}})
 	if err != nil {
 		t.Skip(err)
 	}

@@ -296,7 +296,7 @@ func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command [
 	defer ourWait.Store(false)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
-	opt := counters.RunOptions{Counters: f.names(), Period: f.period, TraceURL: f.serves, Forward: forwarded(onTerminal(std.in))}
+	opt := counters.Options{Counters: f.names(), Period: f.period, TraceURL: f.serves, Forward: forwarded(onTerminal(std.in))}
 	opt.Warning = func(s string) { fmt.Fprintf(std.err, "bottleneck: %s\n", oneLine(s)) }
 	var exit *exec.ExitError
 	var ran error

@@ -69,7 +69,7 @@ func BenchmarkCounters(b *testing.B) {
 // rated returns the number of answered requests per second, measured for a second.
 func rated(l *load, recording bool) (rate float64, err error) {
 	if recording {
-		session, err := counters.Start(counters.StartOptions{})
+		session, err := counters.Start(counters.Options{})
 		if err != nil {
 			return 0, err
 		}

@@ -61,7 +61,7 @@ type options struct {
 func (o *options) record() (*quanta.Recording, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	o.cache = newCache(o.entries)
-	s, err := counters.Start(counters.StartOptions{})
+	s, err := counters.Start(counters.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,7 @@ func TestHelpersAreNotTheApplicationInATrace(t *testing.T) {
 	tasks := granularity.NewRecorder()
 	tasks.Start()
 	stop := schedstat.Watch(os.Getpid())
-	if session, err := counters.Start(counters.StartOptions{}); err != nil {
+	if session, err := counters.Start(counters.Options{}); err != nil {
 		t.Log("no counters: ", err)
 	} else if err := session.StopTo(io.Discard); err != nil { // continuous takes traces, too
 		t.Error(err)

@@ -15,6 +15,9 @@ func TestChoose(t *testing.T) {
 	if modes, err := choose(""); err != nil || len(modes) != len(all()) {
 		t.Errorf("%v, %v", modes, err)
 	}
+	if modes, err := choose("nothing,counters"); err != nil || len(modes) != 2 || modes[1].Name != "counters" {
+		t.Errorf("%v, %v", modes, err)
+	}
 	if _, err := choose("flight,fast"); err == nil {
 		t.Error("an unknown way is taken")
 	}
@@ -26,10 +29,10 @@ func TestCompare(t *testing.T) {
 	load := Workload{Name: "sleep", Clients: 2, Start: func() (func(int) error, func(), error) {
 		return func(int) error { time.Sleep(time.Millisecond); return nil }, func() {}, nil
 	}}
-	if err := Compare(&out, load, Options{Slice: 100 * time.Millisecond, Rounds: 2, Ways: "nothing,flight"}); err != nil {
+	if err := Compare(&out, load, Options{Slice: 100 * time.Millisecond, Rounds: 2, Ways: "nothing,flight,counters"}); err != nil {
 		t.Skip(err) // the test itself is traced
 	}
-	for _, want := range []string{"sleep: 2 clients, 2 slices of 100ms", "round 1 of 2\n", "round 2 of 2\n", "\n  nothing ", "\n  flight "} {
+	for _, want := range []string{"sleep: 2 clients, 2 slices of 100ms", "round 1 of 2\n", "round 2 of 2\n", "\n  nothing ", "\n  flight ", "\n  counters "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, &out)
 		}

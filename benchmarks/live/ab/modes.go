@@ -2,6 +2,7 @@ package ab
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/trace"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/counters"
 )
 
 // Mode is a way of watching a program.
@@ -21,8 +23,8 @@ type Mode struct {
 	Report func() string
 }
 
-// all returns all ways: a trace.FlightRecorder alone, nothing, a bottle.Recorder, and continuous
-// analysis.
+// all returns the ways that are always compared: a trace.FlightRecorder alone, nothing, a
+// bottle.Recorder, and continuous analysis.
 func all() []Mode {
 	return []Mode{
 		{Name: "flight", Start: flight},
@@ -38,6 +40,7 @@ func choose(names string) ([]Mode, error) {
 	if names == "" {
 		return modes, nil
 	}
+	modes = append(modes, Mode{Name: "trace", Start: recording([]string{})}, Mode{Name: "counters", Start: recording(nil)})
 	var chosen []Mode
 	for name := range strings.SplitSeq(names, ",") {
 		i := slices.IndexFunc(modes, func(m Mode) bool { return m.Name == name })
@@ -57,6 +60,14 @@ func flight() (func(), error) {
 func recorder() (func(), error) {
 	var rec bottle.Recorder
 	return rec.Stop, rec.Start()
+}
+
+// recording records an execution trace and counters; nil means the default ones.
+func recording(names []string) func() (func(), error) {
+	return func() (func(), error) {
+		s, err := counters.Start(counters.Options{Counters: names})
+		return func() { s.StopTo(io.Discard) }, err
+	}
 }
 
 // continuous runs a bottleneck.Continuous. What its Stop reads at the end of
