@@ -1,17 +1,17 @@
 package speedup
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/apportion"
 )
 
-// Account is what the lanes of one run did. Lane time is wall time summed over lanes.
+// account is what the lanes of one run did. Lane time is wall time summed over lanes.
 //
 // The times are exact: Σ Time == N · Wall, in integer nanoseconds. Single times are rounded only
 // while more than N workers live; each is then off by at most one nanosecond per window.
-type Account struct {
+type account struct {
 	N     int           // lanes
 	Start time.Duration // from the beginning of the trace
 	Wall  time.Duration
@@ -37,13 +37,13 @@ type Account struct {
 	Workers int
 	// Windows are the accounts of the windows of the run, if requested. Their times sum to
 	// those of this account.
-	Windows []*Account
+	Windows []*account
 	// Units describes the units of equal work, if a region type was named for them.
 	Units *unitTimes
 }
 
 // Family returns the lane time of all components of a family.
-func (a *Account) Family(f Family) (d time.Duration) {
+func (a *account) Family(f Family) (d time.Duration) {
 	for c := range Component(NumComponents) {
 		if c.Family() == f {
 			d += a.Time[c]
@@ -53,7 +53,7 @@ func (a *Account) Family(f Family) (d time.Duration) {
 }
 
 // add adds b's times and wall time.
-func (a *Account) add(b *Account) {
+func (a *account) add(b *account) {
 	a.Wall += b.Wall
 	a.Procs = max(a.Procs, b.Procs)
 	a.Idle += b.Idle
@@ -70,7 +70,6 @@ func (a *Account) add(b *Account) {
 type purse struct {
 	ns   [NumComponents]int64
 	frac [NumComponents]int64 // in 2^-16 ns
-	used bool                 // some fraction is not zero
 }
 
 // fracBits is the number of fraction bits.
@@ -92,7 +91,6 @@ func (p *purse) share(carry *int64, dt, lanes, members int64, counts []part) {
 		}
 		return
 	}
-	p.used = true
 	for dt > 0 {
 		step := min(dt, max(1, maxStep/lanes))
 		dt -= step
@@ -117,22 +115,13 @@ type part struct {
 // empty moves all time out, rounded so that the times sum to total. The largest fractions are
 // rounded up.
 func (p *purse) empty(to *[NumComponents]time.Duration, total int64) {
-	order := make([]Component, 0, NumComponents)
-	for c := range Component(NumComponents) {
-		to[c] = time.Duration(p.ns[c])
-		total -= p.ns[c]
-		if p.frac[c] > 0 {
-			order = append(order, c)
-		}
+	var fractions [NumComponents]uint64
+	for c, ns := range p.ns {
+		total -= ns
+		fractions[c] = uint64(p.frac[c])
 	}
-	slices.SortStableFunc(order, func(x, y Component) int { return cmp.Compare(p.frac[y], p.frac[x]) })
-	for i := 0; total > 0; i++ {
-		if len(order) == 0 { // the carries alone: the time went to those that run
-			to[Run] += time.Duration(total)
-			break
-		}
-		to[order[i%len(order)]]++
-		total--
+	for c, up := range apportion.Round(total, fractions[:], fracBits) {
+		to[c] = time.Duration(p.ns[c] + up)
 	}
 	*p = purse{}
 }

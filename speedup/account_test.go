@@ -83,12 +83,12 @@ func TestComponents(t *testing.T) {
 		if tt.procs == 0 {
 			tt.procs = 2
 		}
-		a := account(t, tt.run, max(0, tt.procs), Options{N: tt.n})
+		a := accountOf(t, tt.run, max(0, tt.procs), Options{N: tt.n})
 		if got := inWords(a); got != tt.want {
 			t.Errorf("%s:\n\t%s\n\t got %s\n\twant %s", tt.what, tt.run, got, tt.want)
 		}
 		for _, window := range []time.Duration{1, 3, 7, 100} { // cutting only changes which lane gets a rounded nanosecond
-			b := account(t, tt.run, max(0, tt.procs), Options{N: tt.n, Window: window})
+			b := accountOf(t, tt.run, max(0, tt.procs), Options{N: tt.n, Window: window})
 			if len(b.Windows) != int((a.Wall+window-1)/window) {
 				t.Errorf("%s: %d windows of %d ns in %d", tt.what, len(b.Windows), window, a.Wall)
 			}
@@ -114,9 +114,9 @@ func TestEquation7(t *testing.T) {
 			missing += tp - e
 		}
 		n := len(exits)
-		multi := account(t, run+fmt.Sprintf("end %d", tp), n, Options{N: n})
-		single := account(t, fmt.Sprintf("w 0 run; end %d", work), 1, Options{N: 1})
-		s := New(single, multi)
+		multi := accountOf(t, run+fmt.Sprintf("end %d", tp), n, Options{N: n})
+		single := accountOf(t, fmt.Sprintf("w 0 run; end %d", work), 1, Options{N: 1})
+		s := newStack(single, multi)
 		checkStack(t, s)
 		if want := float64(missing) / tp; s.Components[Imbalance] != want || s.Remainder != 0 {
 			t.Errorf("exits at %v: imbalance %v, remainder %v, want %v and 0", exits, s.Components[Imbalance], s.Remainder, want)
@@ -142,9 +142,9 @@ func TestKnownAnswers(t *testing.T) {
 		{"waiting for the network at the same time helps", "w 0 run 50 network; end 100", "w 0 run 25 network; w 0 run 25 network; end 50", IONetwork, "2.000 0.000"},
 		{"a component that was there only for one: negative", "w 0 run 60 mutex; end 100", "w 0 run; w 0 run; end 40", SyncMutex, "2.500 -1.000"},
 	} {
-		single := account(t, tt.single, 1, Options{N: 1})
-		multi := account(t, tt.multi, 2, Options{N: 2})
-		s := New(single, multi)
+		single := accountOf(t, tt.single, 1, Options{N: 1})
+		multi := accountOf(t, tt.multi, 2, Options{N: 2})
+		s := newStack(single, multi)
 		checkStack(t, s)
 		if got := fmt.Sprintf("%.3f %.3f", s.Speedup, s.Components[tt.component]); got != tt.want {
 			t.Errorf("%s: speed-up and %v are %s, want %s", tt.what, tt.component, got, tt.want)
@@ -168,7 +168,7 @@ func TestSharingLanesLosesNoTime(t *testing.T) {
 	if sum != times<<fracBits {
 		t.Errorf("%d nanoseconds in 2^-16, want %d", sum, int64(times)<<fracBits)
 	}
-	var a Account
+	var a account
 	p.empty(&a.Time, times)
 	if got := inWords(&a); got != "sync-mutex 58000, io-network 142000" { // a fifth each of 1/2, 1/3, 1/4, 1/5, 1/6
 		t.Error(got)

@@ -34,14 +34,14 @@ func TestEstimateIsAnUpperBoundOfKnownRuns(t *testing.T) {
 		{"idle time stays as it is", "w 0 run 80 mutex; w 0 run 80 mutex; end 100", 2, 1.8},
 		{"all wait for different reasons", "w 0 run 80 mutex; w 0 run 80 chan-send; w 0 run 80 network; end 100", 2, 0}, // see below
 	} {
-		multi := account(t, c.run, 4, Options{N: c.n})
+		multi := accountOf(t, c.run, 4, Options{N: c.n})
 		s := estimated(multi)
 		checkStack(t, s)
 		if c.want > 0 && s.Speedup != c.want {
 			t.Errorf("%s: at most %v, want %v", c.what, s.Speedup, c.want)
 		}
 	}
-	multi := account(t, "w 0 run 80 mutex; w 0 run 80 chan-send; w 0 run 80 network; end 101", 4, Options{N: 2})
+	multi := accountOf(t, "w 0 run 80 mutex; w 0 run 80 chan-send; w 0 run 80 network; end 101", 4, Options{N: 2})
 	s := estimated(multi)
 	checkStack(t, s)
 	if got := inWords(s.Single); s.Speedup != 261./101 || multi.Idle != 21 || !strings.Contains(got, "sync-mutex 7, sync-chan-send 7, io-network 7") {
@@ -139,7 +139,7 @@ func TestTracerIsNotPartOfTheProgram(t *testing.T) {
 		{"a serial program", "m 0 run; t 0 run; end 100", 1},
 		{"two workers, and the tracer", "w 0 run; w 0 run 60 mutex; t 50 run 100 sleep; end 100", 1.6},
 	} {
-		s := estimated(account(t, c.run, 2, Options{N: 2}))
+		s := estimated(accountOf(t, c.run, 2, Options{N: 2}))
 		checkStack(t, s)
 		if s.Speedup != c.want {
 			t.Errorf("%s: at most %v, want %v", c.what, s.Speedup, c.want)
@@ -158,7 +158,7 @@ func TestRunsThatWaitForIOCannotBeEstimated(t *testing.T) {
 		{"a ping-pong whose players wake up late", "w 0 run 10 chan-receive 30 ready 40 run 50 chan-receive; w 0 chan-receive 10 ready 20 run 30 chan-receive 50 ready 60 run 70 exit; end 70", ""},
 		{"main wakes up late", "w 0 run 50 chan-receive; m 0 mutex 50 ready 90 run; end 100", ""},
 	} {
-		err := outside(account(t, c.run, 2, Options{N: 2}), workers)
+		err := outside(accountOf(t, c.run, 2, Options{N: 2}), workers)
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", c.what, err)
@@ -167,7 +167,7 @@ func TestRunsThatWaitForIOCannotBeEstimated(t *testing.T) {
 		}
 	}
 	// Sleeping background goroutines are not workers of a serial program.
-	if err := outside(account(t, "m 0 run; w 0 sleep; w 0 network; end 100", 2, Options{N: 2, Workers: everyWorker}), everyWorker); err != nil {
+	if err := outside(accountOf(t, "m 0 run; w 0 sleep; w 0 network; end 100", 2, Options{N: 2, Workers: everyWorker}), everyWorker); err != nil {
 		t.Error(err)
 	}
 }
@@ -187,8 +187,8 @@ func TestUnsuitablePairsAreReported(t *testing.T) {
 		if strings.Contains(c.what, "one processor") {
 			procs = 1
 		}
-		one := &run{name: "one", survey: surveyOf(t, c.single, procs, workers), workers: workers, account: account(t, c.single, procs, Options{N: 1})}
-		many := &run{name: "many", survey: surveyOf(t, c.multi, 2, workers), workers: workers, account: account(t, c.multi, 2, Options{N: 2}), info: &timeline.Info{}}
+		one := &run{name: "one", survey: surveyOf(t, c.single, procs, workers), workers: workers, account: accountOf(t, c.single, procs, Options{N: 1})}
+		many := &run{name: "many", survey: surveyOf(t, c.multi, 2, workers), workers: workers, account: accountOf(t, c.multi, 2, Options{N: 2}), info: &timeline.Info{}}
 		got := strings.Join(compare(one, many), "\n")
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.what, got, c.want)

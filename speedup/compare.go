@@ -13,7 +13,7 @@ import (
 // describe sets Workers to the goroutines whose lanes the stack shows.
 func (s *Stack) describe(m *run) {
 	_, n := m.survey.Peak(m.workers)
-	s.Workers = Workers{Selector: m.workers.String(), Count: n}
+	s.Workers = laneWorkers{Selector: m.workers.String(), Count: n}
 }
 
 // judge marks the stack as disturbed if a run lost much processor time to other programs.

@@ -236,7 +236,7 @@ func setAssist(g *timeline.Goroutine, on bool) {
 var workers = ByFunction("main.work")
 
 // account plays a run in words.
-func account(t testing.TB, text string, procs int, cfg Options) *Account {
+func accountOf(t testing.TB, text string, procs int, cfg Options) *account {
 	t.Helper()
 	if cfg.Workers.match == nil {
 		cfg.Workers = workers
@@ -249,7 +249,7 @@ func account(t testing.TB, text string, procs int, cfg Options) *Account {
 }
 
 // inWords formats the times of an account: "run 30, sync-mutex 10".
-func inWords(a *Account) string {
+func inWords(a *account) string {
 	var parts []string
 	for c := range Component(NumComponents) {
 		if d := a.Time[c]; d != 0 {
@@ -260,9 +260,9 @@ func inWords(a *Account) string {
 }
 
 // checkSums checks the integer identities that hold for every run.
-func checkSums(t testing.TB, a *Account) {
+func checkSums(t testing.TB, a *account) {
 	t.Helper()
-	sum := func(a *Account) (d time.Duration) {
+	sum := func(a *account) (d time.Duration) {
 		for c, x := range a.Time {
 			if x < 0 {
 				t.Errorf("%v is negative: %d", Component(c), x)
@@ -284,7 +284,7 @@ func checkSums(t testing.TB, a *Account) {
 	if solo < a.Wall || a.Idle > a.Wall || a.Company > a.Wall {
 		t.Errorf("alone %d, idle %d, company %d, wall %d", solo, a.Idle, a.Company, a.Wall)
 	}
-	var whole Account
+	var whole account
 	at := time.Duration(0)
 	for i, w := range a.Windows {
 		if got, want := sum(w), time.Duration(w.N)*w.Wall; got != want || w.N != a.N || w.Start != at {

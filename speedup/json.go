@@ -1,7 +1,6 @@
 package speedup
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,69 +14,46 @@ import (
 
 // The JSON form of a stack has its exported fields, named by their tags:
 //
-//	{"n":4, "speedup":2.9, "estimate":false, "remainder":0.3, "disturbed":false, "warnings":[…],
-//	 "workers":{"selector":"main.work", "count":4}, "components":{"sync-mutex":0.8, …},
+//	{"n":4, "speedup":2.9, "estimate":false, "components":{"sync-mutex":0.8, …}, "remainder":0.3,
+//	 "disturbed":false, "warnings":[…], "workers":{"selector":"main.work", "count":4},
 //	 "usage":{"per":"operation", "single":{"processor-time":1.2e6, …}, "multi":{…}}}
 //
 // Zero components are omitted. speedup + Σ components + remainder == n, up to rounding.
-type (
-	stackFields Stack
-	stackJSON   struct {
-		stackFields
-		Components map[string]float64 `json:"components"`
-	}
-)
 
 // MarshalJSON writes the stack as one JSON object, without the accounts. It fails for numbers that
 // JSON cannot represent.
 func (s Stack) MarshalJSON() ([]byte, error) {
-	out := stackJSON{stackFields(s), map[string]float64{}}
-	out.Warnings = append([]string{}, s.Warnings...)
-	for _, c := range Delimiters() {
-		if v := s.Components[c]; v != 0 {
-			out.Components[c.String()] = v
-		}
-	}
-	b, err := json.Marshal(out)
+	type fields Stack
+	s.Warnings = append([]string{}, s.Warnings...) // [] instead of null
+	b, err := json.Marshal(fields(s))
 	return format.EscapeJSON(b), err
 }
 
-// UnmarshalJSON replaces the stack by the one in a JSON object. It accepts what [ReadJSON] accepts.
-func (s *Stack) UnmarshalJSON(data []byte) error {
-	if string(bytes.TrimSpace(data)) == "null" {
-		return nil
+// MarshalJSON writes the delimiters that are not 0, by name.
+func (p parts) MarshalJSON() ([]byte, error) {
+	named := map[string]float64{}
+	for _, c := range Delimiters() {
+		if p[c] != 0 {
+			named[c.String()] = p[c]
+		}
 	}
-	if err := s.decode(data); err != nil {
-		return fmt.Errorf("speedup: reading JSON: %w", err)
-	}
-	return nil
+	return json.Marshal(named)
 }
 
-// decode sets the stack to the contents of an object. It leaves s unchanged on error.
-func (s *Stack) decode(object []byte) error {
-	missing := math.NaN()
-	in := stackJSON{stackFields: stackFields{Speedup: missing, Remainder: missing}}
-	if err := json.Unmarshal(object, &in); err != nil {
-		return format.ExplainJSON(err, "n, speedup and components")
+// UnmarshalJSON reads what MarshalJSON writes.
+func (p *parts) UnmarshalJSON(object []byte) error {
+	var named map[string]float64
+	if err := json.Unmarshal(object, &named); err != nil {
+		return err
 	}
-	if math.IsNaN(in.Speedup) || math.IsNaN(in.Remainder) || in.Components == nil {
-		return errors.New("this is no speedup stack: n, speedup, components or remainder is missing")
-	}
-	out := Stack(in.stackFields)
-	for _, name := range slices.Sorted(maps.Keys(in.Components)) {
+	*p = parts{}
+	for _, name := range slices.Sorted(maps.Keys(named)) {
 		c, err := ParseComponent(name)
 		if err != nil {
 			return err
 		}
-		if c == Run {
-			return errors.New(`"run" is no component: it is the speed-up and the remainder`)
-		}
-		out.Components[c] = in.Components[name]
+		p[c] = named[name]
 	}
-	if err := out.CheckValid(); err != nil {
-		return err
-	}
-	*s = out
 	return nil
 }
 
@@ -90,6 +66,8 @@ func (s *Stack) CheckValid() error {
 		return fmt.Errorf("workers.count is negative: %d", s.Workers.Count)
 	case s.Speedup < 0:
 		return fmt.Errorf("speedup is negative: %v", s.Speedup)
+	case s.Components[Run] != 0:
+		return errors.New(`"run" is no component: it is the speed-up and the remainder`)
 	case !slices.IsSorted(s.Runs) || len(s.Runs) > 0 && !(s.Runs[0] >= 0):
 		return fmt.Errorf("runs are negative or not in order: %v", s.Runs)
 	}
@@ -128,19 +106,19 @@ func ReadJSON(r io.Reader) ([]*Stack, error) {
 	dec := json.NewDecoder(r)
 	var out []*Stack
 	for {
-		var object json.RawMessage
-		err := dec.Decode(&object)
+		s := new(Stack)
+		err := dec.Decode(s)
 		if err == io.EOF {
 			break
 		}
-		s := new(Stack)
-		if err == nil {
-			err = s.decode(object)
-		} else {
-			err = format.ExplainJSON(err, "n, speedup and components")
+		switch {
+		case err == nil && s.N == 0:
+			err = errors.New("this is no speedup stack: n is missing")
+		case err == nil:
+			err = s.CheckValid()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("speedup: reading JSON: object %d: %w", len(out)+1, err)
+			return nil, fmt.Errorf("speedup: reading JSON: object %d: %w", len(out)+1, format.ExplainJSON(err, "n, speedup and components"))
 		}
 		out = append(out, s)
 	}

@@ -2,6 +2,7 @@ package speedup
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +36,7 @@ import (
 //
 // Nothing changes between two events, so the work for an event is a sum over the components.
 
-// observer computes an [Account] of Options.N lanes in one pass over a trace.
+// observer computes an account of Options.N lanes in one pass over a trace.
 type observer struct {
 	timeline.Base
 	opt Options
@@ -53,12 +54,12 @@ type observer struct {
 	purse       purse
 	on          int64 // carry
 	off         carries
-	solo        purse // see Account.Solo
+	solo        purse // see account.Solo
 	alone       carries
 	busy, idle  int64 // Σ solo
 	waking      int64 // the part of idle in which a goroutine of the program was ready
-	tracer      int64 // see Account.Tracer
-	whole       Account
+	tracer      int64 // see account.Tracer
+	whole       account
 	windowFrom  timeline.Time
 	companyFrom timeline.Time // units.company, at windowFrom
 	units       units
@@ -273,7 +274,7 @@ func (o *observer) without(to *purse, carry *carries, dt, busy, lanes int64) int
 
 // turn closes the current window.
 func (o *observer) turn() {
-	w := &Account{N: o.opt.N, Start: time.Duration(o.windowFrom - o.begin), Wall: time.Duration(o.now - o.windowFrom), Procs: int(o.procs), Peak: int(o.peak)}
+	w := &account{N: o.opt.N, Start: time.Duration(o.windowFrom - o.begin), Wall: time.Duration(o.now - o.windowFrom), Procs: int(o.procs), Peak: int(o.peak)}
 	o.purse.empty(&w.Time, int64(w.Wall)*int64(w.N))
 	o.on, o.off, o.alone = 0, carries{}, carries{}
 	o.solo.empty(&w.Solo, o.busy+o.idle)
@@ -442,11 +443,96 @@ func (o *observer) End(t timeline.Time) {
 }
 
 // Account returns the account of the pass, once it has ended.
-func (o *observer) Account() *Account {
+func (o *observer) Account() *account {
 	a := o.whole
 	a.N, a.Peak = o.opt.N, int(o.peak)
 	if o.opt.Unit != "" {
 		a.Units = o.units.sum()
 	}
 	return &a
+}
+
+// Units of equal work are user regions of one type that the program marks. They show in a single
+// run what one worker would need for a unit: nothing disturbed a unit that ran while no other
+// goroutine of the program did. The extra time of the other units is hardware interference or
+// parallel overhead: the remainder of eq. 3, which an estimate cannot determine otherwise.
+
+// unitTimes sums up the units of equal work in a run.
+type unitTimes struct {
+	Count   int           // units that began and ended in the run
+	Running time.Duration // running time of their goroutines inside of them, summed
+	Alone   int           // units during which no other goroutine of the program ran
+	// Median is the running time of a unit that ran alone; 0 if there was none.
+	Median time.Duration
+}
+
+// leastAlone is the minimum number of units that ran alone for an estimate.
+const leastAlone = 3
+
+// maxAlone bounds the times kept. The first ones represent all.
+const maxAlone = 10_000
+
+// units collects the units of a run.
+type units struct {
+	company timeline.Time // time so far in which more than one goroutine of the application ran
+	count   int
+	run     timeline.Time
+	alone   int
+	times   []timeline.Time
+}
+
+// unit is the open unit of a goroutine.
+type unit struct {
+	depth           int // of regions of the type; the outermost is the unit
+	run, company    timeline.Time
+	since, together timeline.Time // now and units.company, when last settled
+}
+
+// settleUnit accounts for a goroutine's time in its unit until now.
+func (o *observer) settleUnit(m *member) {
+	u := &m.unit
+	if u.depth == 0 {
+		return
+	}
+	if m.state == timeline.Running {
+		u.run += o.now - u.since
+		u.company += o.units.company - u.together
+	}
+	u.since, u.together = o.now, o.units.company
+}
+
+// regionUnit begins or ends a unit.
+func (o *observer) regionUnit(m *member, begin bool) {
+	u := &m.unit
+	if begin {
+		if u.depth == 0 {
+			*u = unit{since: o.now, together: o.units.company}
+		}
+		u.depth++
+		return
+	}
+	if u.depth == 0 {
+		return // it began before the trace
+	}
+	o.settleUnit(m)
+	if u.depth--; u.depth > 0 {
+		return
+	}
+	o.units.count++
+	o.units.run += u.run
+	if u.company*100 <= u.run {
+		o.units.alone++
+		if len(o.units.times) < maxAlone {
+			o.units.times = append(o.units.times, u.run)
+		}
+	}
+}
+
+func (u *units) sum() *unitTimes {
+	s := &unitTimes{Count: u.count, Running: time.Duration(u.run), Alone: u.alone}
+	if n := len(u.times); n > 0 {
+		slices.Sort(u.times)
+		s.Median = time.Duration(u.times[n/2])
+	}
+	return s
 }

@@ -270,12 +270,12 @@ func TestByInstants(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			cfg.Window = 1 + 1<<rng.IntN(7)
 		}
-		a := account(t, text, procs, cfg)
+		a := accountOf(t, text, procs, cfg)
 		_, peak := w.peakAt(n)
 		if a.Peak != peak {
 			t.Errorf("seed %d: peak %d, want %d", seed, a.Peak, peak)
 		}
-		parts := append([]*Account{a}, a.Windows...)
+		parts := append([]*account{a}, a.Windows...)
 		for i, p := range parts {
 			want := w.oracle(timeline.Time(p.Start), timeline.Time(p.Start+p.Wall), n, procs)
 			bound := int64(1) // for rounding

@@ -80,7 +80,7 @@ type run struct {
 	info    *timeline.Info
 	survey  *survey
 	workers Selector
-	account *Account
+	account *account
 }
 
 // read makes both passes over the run with many workers.

@@ -1,7 +1,9 @@
 package speedup
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -20,7 +22,7 @@ import (
 //	S + Σ components + remainder == N
 //
 // is an identity of rationals with the denominator T_p; their numerators are differences of
-// integers in [Account]. A component is negative if the single-threaded run has more of it.
+// integers in account. A component is negative if the single-threaded run has more of it.
 
 // Stack is a speedup stack: a bar of height N.
 type Stack struct {
@@ -32,7 +34,7 @@ type Stack struct {
 	// Estimate reports whether there was no single-threaded run: see [Estimate].
 	Estimate bool `json:"estimate"`
 	// Components are the delimiters in units of the speed-up; Components[Run] is 0.
-	Components [NumComponents]float64 `json:"-"`
+	Components parts `json:"components"`
 	// Remainder is what the components do not explain: hardware interference and parallel
 	// overhead.
 	Remainder float64 `json:"remainder"`
@@ -46,7 +48,7 @@ type Stack struct {
 	// Warnings are sentences about the limits of the numbers.
 	Warnings []string `json:"warnings"`
 	// Workers describes the goroutines of the lanes.
-	Workers Workers `json:"workers"`
+	Workers laneWorkers `json:"workers"`
 	// Usage has the counters of the system for both runs, if they were read, and Next is a sentence
 	// on what they show and what to look at next: see [Stack.Explain].
 	Usage *Usage `json:"usage,omitempty"`
@@ -56,27 +58,30 @@ type Stack struct {
 	Label string `json:"-"`
 	// Single and Multi are the accounts that the stack was made of; nil if it was read from
 	// JSON. In an estimate, Single is the assumed account.
-	Single, Multi *Account `json:"-"`
+	Single, Multi *account `json:"-"`
 }
 
-// Workers describes the goroutines of the lanes.
-type Workers struct {
+// parts are parts of a stack by component.
+type parts [NumComponents]float64
+
+// laneWorkers describes the goroutines of the lanes.
+type laneWorkers struct {
 	Selector string `json:"selector"` // as ParseSelector takes it
 	Count    int    `json:"count"`    // goroutines, in the run with N workers
 }
 
 // String names the workers, such as "main.work, 4 goroutines".
-func (w Workers) String() string {
+func (w laneWorkers) String() string {
 	if w.Selector == everyone {
 		return "all of the program, " + format.Plural(w.Count, "goroutine", "goroutines")
 	}
 	return w.Selector + ", " + format.Plural(w.Count, "goroutine", "goroutines")
 }
 
-// New returns the stack of two accounts. single should have one lane. A single-threaded run without
+// newStack returns the stack of two accounts. single should have one lane. A single-threaded run without
 // any worker, in which another goroutine does the work, is assumed to be sequential for as long as
 // the other run.
-func New(single, multi *Account) *Stack {
+func newStack(single, multi *account) *Stack {
 	s := &Stack{N: multi.N, Single: single, Multi: multi}
 	if single.Workers == 0 && multi.Workers > 0 {
 		s.Single = assumeWorkers(single, multi)
@@ -97,7 +102,7 @@ func New(single, multi *Account) *Stack {
 }
 
 // assumeWorkers splits the time of a run without workers by the account of the other run.
-func assumeWorkers(single, multi *Account) *Account {
+func assumeWorkers(single, multi *account) *account {
 	out := *single
 	all := single.Time[Sequential]
 	out.Time[Sequential] = min(all, multi.Time[Sequential]/time.Duration(max(1, multi.N)))
@@ -132,4 +137,80 @@ func (s *Stack) without(part float64) float64 {
 		return math.Inf(1)
 	}
 	return s.Speedup * n / (n - part)
+}
+
+// worthNaming is the part of N below which a loss is not mentioned.
+const worthNaming = 0.01
+
+// Sentence returns one line with the speed-up and what keeps it below N.
+func (s *Stack) Sentence() string {
+	times := format.Parallelism(s.Speedup)
+	if s.Speedup < 1 && times != format.Parallelism(1) {
+		times += " times as fast" // slower
+	} else {
+		times += " times faster"
+	}
+	times += " with " + format.Plural(s.N, "worker", "workers")
+	if n := len(s.Runs); n > 1 {
+		times += fmt.Sprintf(" (%s to %s in %d pairs of runs)", format.Parallelism(s.Runs[0]), format.Parallelism(s.Runs[n-1]), n)
+	}
+	switch {
+	case s.Estimate && s.N == 1:
+		times = "at most " + strings.TrimSuffix(times, " with 1 worker") + " than a single-threaded run that does the same work at the same speed (an estimate from one run)"
+	case s.Estimate:
+		times = "at most " + times + " than with one, if one does the same work at the same speed (an estimate from one run)"
+	}
+	if s.Disturbed {
+		times = "disturbed, not a result: " + times
+	}
+	worst, found := s.worst()
+	switch {
+	case !s.Estimate && s.Speedup > (1+worthNaming)*float64(s.N):
+		all := "all of them together"
+		if s.N == 1 {
+			all = "it"
+		}
+		return times + "; the single-threaded run took longer than " + all + ": it did more work, or did it slower"
+	case s.Remainder > 0 && (!found || s.Remainder > worst.part) && s.Remainder >= worthNaming*float64(s.N):
+		return times + "; most is lost to the remainder, " + format.Parallelism(s.Remainder)
+	case found && worst.part >= worthNaming*float64(s.N):
+		times += "; most is lost to " + worst.words + ", " + format.Parallelism(worst.part)
+		if without := s.without(worst.part); !math.IsInf(without, 0) {
+			times += "; without it, "
+			if s.Estimate {
+				times += "at most "
+			}
+			times += format.Parallelism(without) + " times"
+		}
+		return times
+	}
+	return times + "; nothing is lost"
+}
+
+// loss is what keeps the speed-up down, in words, and its amount.
+type loss struct {
+	words string
+	part  float64
+}
+
+// mostOfFamily is the part of a family above which its largest component is named instead.
+const mostOfFamily = 0.9
+
+// worst returns the family that keeps the speed-up down most, or the component that is nearly all
+// of it. found is false if there is none. The parts of one cause, such as those of a collection,
+// count together.
+func (s *Stack) worst() (worst loss, found bool) {
+	for f := Running + 1; int(f) < NumFamilies; f++ {
+		part := s.Of(f)
+		if part <= worst.part {
+			continue
+		}
+		worst, found = loss{f.String(), part}, true
+		for _, c := range Delimiters() {
+			if v := s.Components[c]; c.Family() == f && v >= mostOfFamily*part {
+				worst = loss{c.Words(), min(v, part)}
+			}
+		}
+	}
+	return worst, found
 }

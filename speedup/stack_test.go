@@ -52,10 +52,10 @@ func TestWhatIf(t *testing.T) {
 
 // Eq. 4: of the collector's part, what the single-threaded run has as well is subtracted.
 func TestEquation4(t *testing.T) {
-	single, multi := &Account{N: 1, Wall: 300, Workers: 1}, &Account{N: 4, Wall: 100, Workers: 4}
+	single, multi := &account{N: 1, Wall: 300, Workers: 1}, &account{N: 4, Wall: 100, Workers: 4}
 	single.Time[GCStopTheWorld], single.Time[GCAssist], single.Time[Run] = 12, 30, 258
 	multi.Time[GCStopTheWorld], multi.Time[GCAssist], multi.Time[GCWorkers], multi.Time[Run] = 40, 20, 60, 280
-	s := New(single, multi)
+	s := newStack(single, multi)
 	checkStack(t, s)
 	for c, want := range map[Component]float64{GCStopTheWorld: 4*10.0/100 - 12.0/100, GCAssist: -0.10, GCWorkers: 0.60} {
 		if got := s.Components[c]; math.Abs(got-want) > 1e-12 {
@@ -70,9 +70,9 @@ func TestEquation4(t *testing.T) {
 // Without a lock, no goroutine has to be woken for it: WhatIf is the time of the same work without
 // it.
 func TestWhatIfOfALock(t *testing.T) {
-	single := account(t, "w 0 run 40 exit; end 40", 2, Options{N: 1})
-	with := New(single, account(t, "w 0 run 10 mutex 14 ready 16 run; w 0 run 4 mutex 8 ready 10 run; end 26", 2, Options{N: 2}))
-	without := New(single, account(t, "w 0 run; w 0 run; end 20", 2, Options{N: 2}))
+	single := accountOf(t, "w 0 run 40 exit; end 40", 2, Options{N: 1})
+	with := newStack(single, accountOf(t, "w 0 run 10 mutex 14 ready 16 run; w 0 run 4 mutex 8 ready 10 run; end 26", 2, Options{N: 2}))
+	without := newStack(single, accountOf(t, "w 0 run; w 0 run; end 20", 2, Options{N: 2}))
 	checkStack(t, with)
 	if got := with.WhatIf(SyncMutex); math.Abs(got-without.Speedup) > 1e-9 {
 		t.Errorf("without the lock %v times faster, where the program is %v times", got, without.Speedup)
@@ -81,9 +81,9 @@ func TestWhatIfOfALock(t *testing.T) {
 
 // Without a worker in the single-threaded run, its sequential part is assumed.
 func TestSingleWithoutWorkers(t *testing.T) {
-	single := account(t, "m 0 run; end 120", 1, Options{N: 1})
-	multi := account(t, "m 0 run 60 waitgroup; w 60 run; w 60 run; end 90", 2, Options{N: 2})
-	s := New(single, multi)
+	single := accountOf(t, "m 0 run; end 120", 1, Options{N: 1})
+	multi := accountOf(t, "m 0 run 60 waitgroup; w 60 run; w 60 run; end 90", 2, Options{N: 2})
+	s := newStack(single, multi)
 	checkStack(t, s)
 	if s.Remainder != 0 || s.Components[Sequential] != 60.0/90 || len(s.Warnings) != 1 {
 		t.Errorf("remainder %v, sequential %v, warnings %q", s.Remainder, s.Components[Sequential], s.Warnings)
@@ -94,7 +94,7 @@ func TestSingleWithoutWorkers(t *testing.T) {
 }
 
 func TestEstimate(t *testing.T) {
-	multi := account(t, "m 0 run 20 waitgroup; w 20 run 60 mutex 80 run; w 20 run; x 90 GC mark termination 100 go; end 100", 2, Options{N: 2, Window: 40})
+	multi := accountOf(t, "m 0 run 20 waitgroup; w 20 run 60 mutex 80 run; w 20 run; x 90 GC mark termination 100 go; end 100", 2, Options{N: 2, Window: 40})
 	s := estimated(multi)
 	checkStack(t, s)
 	// run 50+70, collector 2·10, sequential 20 of each lane
@@ -125,7 +125,7 @@ func TestUnits(t *testing.T) {
 	run := `w 0 run 0 (unit 10 ) 10 (unit 20 ) 20 (unit 30 ) 40 (unit 56 )
 		w 30 mutex 40 run 40 (unit 56 )
 		end 60`
-	multi := account(t, run, 2, Options{N: 2, Unit: "unit"})
+	multi := accountOf(t, run, 2, Options{N: 2, Unit: "unit"})
 	want := unitTimes{Count: 5, Running: 62, Alone: 3, Median: 10}
 	if *multi.Units != want {
 		t.Fatalf("%+v, want %+v", *multi.Units, want)
@@ -139,7 +139,7 @@ func TestUnits(t *testing.T) {
 	if w := estimateWarnings(s, "unit"); len(w) != 1 || !strings.Contains(w[0], "5 units of work, each taken to be as long as the 3 that ran alone (10 ns)") {
 		t.Errorf("%q", w)
 	}
-	few := account(t, "w 0 run 1 (unit 5 (unit 7 ) 11 ) ; w 0 run; end 60", 2, Options{N: 2, Unit: "unit"})
+	few := accountOf(t, "w 0 run 1 (unit 5 (unit 7 ) 11 ) ; w 0 run; end 60", 2, Options{N: 2, Unit: "unit"})
 	if *few.Units != (unitTimes{Count: 1, Running: 10}) {
 		t.Errorf("%+v", *few.Units)
 	}

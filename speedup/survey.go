@@ -1,6 +1,7 @@
 package speedup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -32,24 +33,24 @@ type survey struct {
 }
 
 type surveyed struct {
-	g     *timeline.Goroutine
-	group *surveyGroup
-	state timeline.State
-	since timeline.Time
-	// selected is the result of the selector; chosen: it is a worker now; known: it was one
-	// before.
-	selected, chosen, known bool
-	app, counted            bool // it is one of all now; it was before
+	g        *timeline.Goroutine
+	state    timeline.State
+	since    timeline.Time
+	selected bool // the result of the selector
+	// in are its groups now: its start function, all, and chosen; nil if it is not in it. counted: it
+	// was in it before.
+	in      [3]*surveyGroup
+	counted [3]bool
 }
 
-// surveyGroup is a start function or the selected goroutines.
+// surveyGroup is a start function, all goroutines of the application, or the selected ones.
 type surveyGroup struct {
 	goroutines, live, peak int
 	running                timeline.Time
 	first, last            timeline.Time // when the first goroutine came, and when one last ended
 }
 
-// maxTypes bounds the types of regions and tasks that are compared between runs.
+// maxTypes bounds the types of regions that are compared between runs.
 const maxTypes = 1000
 
 func newSurvey(workers Selector) *survey {
@@ -87,12 +88,10 @@ func (s *survey) Log(l *timeline.Log) {
 // settle accounts for the time that a goroutine ran until now.
 func (s *survey) settle(m *surveyed) {
 	if m.state.Runs() {
-		m.group.running += s.now - m.since
-		if m.chosen {
-			s.chosen.running += s.now - m.since
-		}
-		if m.app {
-			s.all.running += s.now - m.since
+		for _, group := range m.in {
+			if group != nil {
+				group.running += s.now - m.since
+			}
 		}
 	}
 	m.since = s.now
@@ -100,56 +99,45 @@ func (s *survey) settle(m *surveyed) {
 
 // place adds a goroutine to its groups or removes it from them.
 func (s *survey) place(m *surveyed) {
-	alive := m.state.Alive()
-	var group *surveyGroup
-	if alive {
+	var in [3]*surveyGroup
+	if m.state.Alive() {
 		name := m.g.Func
 		if m.g.Kind != timeline.Application {
 			name = "" // one group for all that cannot be workers and for those without a name
 		}
-		if group = s.groups[name]; group == nil {
-			group = &surveyGroup{}
-			s.groups[name] = group
+		if in[0] = s.groups[name]; in[0] == nil {
+			in[0] = &surveyGroup{}
+			s.groups[name] = in[0]
+		}
+		if everyWorker.selects(m.g) {
+			in[1] = &s.all
+		}
+		if m.selected || m.in[2] != nil && s.workers.stays {
+			in[2] = &s.chosen
 		}
 	}
-	if group != m.group {
-		if m.group != nil {
-			m.group.live--
-			m.group.last = s.now
+	for i, group := range in {
+		before := m.in[i]
+		if group == before {
+			continue
 		}
-		if m.group = group; group != nil {
-			if group.goroutines == 0 {
-				group.first = s.now
-			}
-			group.enter(true)
+		if before != nil {
+			before.live--
+			before.last = s.now
 		}
-	}
-	if app := alive && everyWorker.selects(m.g); app != m.app {
-		if m.app = app; app {
-			s.all.enter(!m.counted)
-			m.counted = true
-		} else {
-			s.all.live--
+		if m.in[i] = group; group == nil {
+			continue
 		}
+		if group.goroutines == 0 {
+			group.first = s.now
+		}
+		if i == 0 || !m.counted[i] {
+			group.goroutines++
+		}
+		m.counted[i] = true
+		group.live++
+		group.peak = max(group.peak, group.live)
 	}
-	chosen := alive && (m.selected || m.chosen && s.workers.stays)
-	if chosen == m.chosen {
-		return
-	}
-	if m.chosen = chosen; chosen {
-		s.chosen.enter(!m.known)
-		m.known = true
-	} else {
-		s.chosen.live--
-	}
-}
-
-func (g *surveyGroup) enter(first bool) {
-	if first {
-		g.goroutines++
-	}
-	g.live++
-	g.peak = max(g.peak, g.live)
 }
 
 func (s *survey) again(g *timeline.Goroutine, t timeline.Time) {
@@ -171,16 +159,10 @@ func (s *survey) Named(g *timeline.Goroutine, t timeline.Time) { s.again(g, t) }
 
 // Region implements [timeline.Observer].
 func (s *survey) Region(e *timeline.Span) {
-	if e.Begin {
-		count(s.regions, e.Name)
+	if e.Begin && (s.regions[e.Name] > 0 || len(s.regions) < maxTypes) {
+		s.regions[e.Name]++
 	}
 	s.again(e.G, e.Time)
-}
-
-func count(m map[string]int, name string) {
-	if _, ok := m[name]; ok || len(m) < maxTypes {
-		m[name]++
-	}
 }
 
 // Metric implements [timeline.Observer].
@@ -294,12 +276,8 @@ func (s *survey) candidates() string {
 	if len(names) == 0 {
 		return "no start functions but that of main"
 	}
-	slices.SortStableFunc(names, func(a, b string) int {
-		return int(min(1, max(-1, s.groups[b].running-s.groups[a].running)))
-	})
-	if len(names) > 5 {
-		names = names[:5]
-	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(s.groups[b].running, s.groups[a].running) })
+	names = names[:min(len(names), 5)]
 	for i, n := range names {
 		names[i] = fmt.Sprintf("%s (%s)", format.Func(n), format.Plural(s.groups[n].goroutines, "goroutine", "goroutines"))
 	}

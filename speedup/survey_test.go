@@ -79,7 +79,7 @@ func TestSelectors(t *testing.T) {
 		if tt.peak == 0 {
 			continue
 		}
-		a := account(t, run, 4, Options{N: 2, Workers: by})
+		a := accountOf(t, run, 4, Options{N: 2, Workers: by})
 		if got := inWords(a); tt.peak <= 2 && got != tt.want || a.Workers != tt.workers || a.Peak != tt.peak {
 			t.Errorf("%s: %s, %d workers, peak %d; want %s", tt.selector, got, a.Workers, a.Peak, tt.want)
 		}
@@ -155,7 +155,7 @@ func TestWarnings(t *testing.T) {
 				text, procs, n = tt.multi, tt.procs, tt.n
 			}
 			r.survey, r.workers, r.info = surveyOf(t, text, procs, workers), workers, &timeline.Info{}
-			r.account = account(t, text, procs, Options{N: n})
+			r.account = accountOf(t, text, procs, Options{N: n})
 		}
 		got := strings.Join(compare(pair[0], pair[1]), " ")
 		if !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
@@ -169,12 +169,12 @@ func TestWarnings(t *testing.T) {
 func TestTypesBeyondTheBound(t *testing.T) {
 	var pair [2]*run
 	for i := range pair {
-		r := &run{survey: newSurvey(workers), account: &Account{}}
+		r := &run{survey: newSurvey(workers), account: &account{}}
 		for n := range maxTypes + 5 {
 			if i == 1 {
 				n = maxTypes + 4 - n
 			}
-			count(r.survey.regions, fmt.Sprint("request ", n))
+			r.survey.Region(&timeline.RegionEvent{Begin: true, Region: timeline.Region{Type: fmt.Sprint("request ", n)}})
 		}
 		pair[i] = r
 	}
@@ -202,7 +202,7 @@ func TestManyWorkers(t *testing.T) {
 	for range 1000 {
 		text += "w 0 run 10 mutex 20 exit;"
 	}
-	a := account(t, text+"w 0 run;end 30", 4, Options{N: 4})
+	a := accountOf(t, text+"w 0 run;end 30", 4, Options{N: 4})
 	if a.Workers != 1001 || a.Peak != 1001 {
 		t.Errorf("%d workers, %d at a time", a.Workers, a.Peak)
 	}

@@ -25,7 +25,7 @@ func TestPipelineGetsAnAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := estimated(account(t, run, 2, Options{N: 2, Workers: by}))
+	s := estimated(accountOf(t, run, 2, Options{N: 2, Workers: by}))
 	checkStack(t, s)
 	if want := "at most 1.32 times faster with 2 workers than with one"; s.Speedup != 66.0/50 || !strings.HasPrefix(s.Sentence(), want) || !strings.Contains(s.Sentence(), "most is lost to channel receive, 0.56") {
 		t.Errorf("%q, want %q, and the waits of the second stage", s.Sentence(), want)

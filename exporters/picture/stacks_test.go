@@ -17,7 +17,8 @@ import (
 
 // aStack makes a stack whose remainder is the rest.
 func aStack(n int, s float64, components map[speedup.Component]float64) *speedup.Stack {
-	st := &speedup.Stack{N: n, Speedup: s, Remainder: float64(n) - s, Workers: speedup.Workers{Selector: "main.work", Count: n}}
+	st := &speedup.Stack{N: n, Speedup: s, Remainder: float64(n) - s}
+	st.Workers.Selector, st.Workers.Count = "main.work", n
 	for c, v := range components {
 		st.Components[c] = v
 		st.Remainder -= v

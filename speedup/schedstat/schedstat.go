@@ -37,6 +37,7 @@ package schedstat
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -73,11 +74,12 @@ var procRoot = "/proc"
 
 // meter measures one or more processes until it is stopped. It is safe for concurrent use.
 type meter struct {
-	mu      sync.Mutex
-	pids    func() []int
-	first   map[thread]Times // initial values of the threads
-	last    map[thread]Times
-	busy    span // of the whole machine, from the first to the last sample that found the processes
+	mu    sync.Mutex
+	pids  func() []int
+	first map[thread]Times // initial values of the threads
+	last  map[thread]Times
+	// busy is that of [Machine] at the first and the last sample that found the processes; 0 if unknown.
+	busy    [2]time.Duration
 	quit    chan struct{}
 	done    chan struct{}
 	stopped bool
@@ -152,8 +154,8 @@ func (m *meter) stop() (Times, bool) {
 		sum.Running += x.Running - m.first[t].Running
 		sum.Delay += x.Delay - m.first[t].Delay
 	}
-	if m.busy.known {
-		sum.Others = max(0, m.busy.last-m.busy.first-sum.Running)
+	if m.busy[0] > 0 {
+		sum.Others = max(0, m.busy[1]-m.busy[0]-sum.Running)
 	}
 	return sum, len(m.last) > 0
 }
@@ -164,7 +166,8 @@ func (m *meter) look() map[thread]Times {
 	defer m.mu.Unlock()
 	pids := m.pids()
 	if len(pids) > 0 {
-		m.busy.look()
+		busy, _ := Machine()
+		m.busy = [2]time.Duration{cmp.Or(m.busy[0], busy), cmp.Or(busy, m.busy[1])}
 	}
 	for _, pid := range pids {
 		tasks, _ := os.ReadDir(filepath.Join(procRoot, strconv.Itoa(pid), "task"))
@@ -222,4 +225,43 @@ func descendants(root int, accept func(string) bool) (out []int) {
 		}
 	}
 	return out
+}
+
+// tick is the unit of /proc/stat. USER_HZ is 100 on all architectures that Go supports, except one
+// that Go no longer runs on.
+const tick = 10 * time.Millisecond
+
+// Machine returns the processor time that everything on the machine has used so far, including time
+// stolen by a hypervisor, in steps of 10 ms at best, and the number of its processors. Both are 0 if
+// the system does not count that.
+func Machine() (busy time.Duration, processors int) {
+	b, _ := os.ReadFile(filepath.Join(procRoot, "stat"))
+	busy, ok := parseMachine(b)
+	if !ok || busy == 0 { // some sandboxes have the file, without counts
+		return 0, 0
+	}
+	return busy, bytes.Count(b, []byte("\ncpu"))
+}
+
+// parseMachine sums the columns of the first line of /proc/stat in which a processor was not
+// available to the program: "cpu user nice system idle iowait irq softirq steal guest guest_nice".
+// Guest time is part of user and nice.
+func parseMachine(b []byte) (time.Duration, bool) {
+	line, _, _ := bytes.Cut(b, []byte("\n"))
+	f := bytes.Fields(line)
+	if len(f) < 5 || string(f[0]) != "cpu" {
+		return 0, false
+	}
+	const idle, iowait, guest = 4, 5, 9
+	var sum time.Duration
+	for i, x := range f[1:min(len(f), guest)] {
+		n, err := strconv.ParseInt(string(x), 10, 64)
+		if err != nil || n < 0 {
+			return 0, false
+		}
+		if i+1 != idle && i+1 != iowait {
+			sum += time.Duration(n) * tick
+		}
+	}
+	return sum, true
 }
