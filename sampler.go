@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // Unbiased sampling
@@ -132,7 +133,7 @@ type sample struct {
 // groupKey identifies a group; the zero value is the idle time.
 type groupKey struct {
 	name string
-	kind bottle.Kind
+	kind timeline.Kind
 }
 
 // moments of a group are Σ m_i²·s_i and Σ m_i²·s_i². A burst without the group adds nothing.

@@ -214,7 +214,7 @@ func assists(g graph) float64 {
 }
 
 // necks counts the boxes of a kind that are in the neck.
-func necks(k Kind) func(graph) float64 {
+func necks(k timeline.Kind) func(graph) float64 {
 	return func(g graph) (n float64) {
 		boxes, _ := g.Neck()
 		for _, b := range boxes {
@@ -228,7 +228,7 @@ func necks(k Kind) func(graph) float64 {
 
 // The boxes of the collector, the runtime and the tracer do not belong to the application.
 func TestBoxesOfTheRuntimeAreNotTheApplications(t *testing.T) {
-	want := map[string]Kind{
+	want := map[string]timeline.Kind{
 		"GC (dedicated)": GC, "GC (fractional)": GC, "GC (idle)": GC, "GC assist": GC, "runtime.gcBgMarkWorker": GC,
 		"stop-the-world (GC mark termination)": GC, "stop-the-world (GC sweep termination)": GC,
 		"runtime.bgsweep": GC, "runtime.bgscavenge": GC, "runtime.forcegchelper": GC,

@@ -252,7 +252,7 @@ func identity(o *Observer) error {
 	for _, b := range o.boxes {
 		sum += b.sum.share
 	}
-	if got, want := sum+o.clock.carry, share(o.to-o.from-o.idle)<<fracBits; got != want {
+	if got, want := sum+o.clock.carry, share(o.to-o.from-o.whole.idle)<<fracBits; got != want {
 		return fmt.Errorf("shares %d + carry %d = %d; wall − idle = %d (in 2^-16 ns)", sum, o.clock.carry, got, want)
 	}
 	return nil

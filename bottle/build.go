@@ -17,11 +17,8 @@ func (o *Observer) Graph() *Graph {
 		o.foldExited()
 	}
 	o.uncovered()
-	g := o.newGraph(o.from, o.to, o.idle, o.procs)
-	g.Collector = o.collector.sum
+	g := o.newGraph(o.from, o.to, &o.whole)
 	g.Latency = o.latency
-	g.Capacity, g.IdleLost = time.Duration(o.capacity), time.Duration(o.idleCapacity)
-	g.Wall -= time.Duration(o.pieces.missed)
 	g.merged = o.pieces.mark()
 	for _, b := range o.boxes {
 		g.addBox(b, &b.sum)
@@ -40,10 +37,7 @@ func (o *Observer) Graph() *Graph {
 }
 
 func (o *Observer) windowGraph() *Graph {
-	g := o.newGraph(o.stretch.start, o.clock.now, o.clock.idle-o.stretch.idle, o.stretch.procs)
-	g.Collector = o.collector.win
-	g.Capacity, g.IdleLost = time.Duration(o.stretch.capacity), time.Duration(o.stretch.idleCapacity)
-	g.Wall -= time.Duration(o.stretch.missed)
+	g := o.newGraph(o.stretch.start, o.clock.now, &o.stretch.span)
 	for _, b := range o.boxes {
 		g.addBox(b, &b.win)
 	}
@@ -51,12 +45,15 @@ func (o *Observer) windowGraph() *Graph {
 	return g
 }
 
-func (o *Observer) newGraph(from, to, idle timeline.Time, procs int) *Graph {
+func (o *Observer) newGraph(from, to timeline.Time, s *span) *Graph {
 	return &Graph{
 		Start:     time.Duration(from - o.begin),
-		Wall:      time.Duration(to - from),
-		Idle:      time.Duration(idle),
-		Procs:     procs,
+		Wall:      time.Duration(to - from - s.missed),
+		Idle:      time.Duration(s.idle),
+		Capacity:  time.Duration(s.capacity),
+		IdleLost:  time.Duration(s.idleCapacity),
+		Procs:     s.procs,
+		Collector: s.collector,
 		GoVersion: (&timeline.Info{Version: o.version}).GoVersion(),
 		Offered:   o.opt.Offered,
 		GroupBy:   o.opt.Group.String(),
@@ -129,8 +126,8 @@ func (o *Observer) warnings(g *Graph) (w []string) {
 	if g.Wall > maxWall {
 		w = append(w, fmt.Sprintf("The graph covers %v: shares are right up to 39 hours only.", g.Wall))
 	}
-	if o.minProcs != o.procs {
-		w = append(w, fmt.Sprintf("GOMAXPROCS changed during the trace, between %d and %d.", o.minProcs, o.procs))
+	if o.minProcs != o.whole.procs {
+		w = append(w, fmt.Sprintf("GOMAXPROCS changed during the trace, between %d and %d.", o.minProcs, o.whole.procs))
 	}
 	if o.version < 22 {
 		w = append(w, fmt.Sprintf("A trace of Go 1.%d: its goroutine states are less exact than those since Go 1.22.", o.version))

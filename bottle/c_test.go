@@ -2,6 +2,7 @@ package bottle
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -141,7 +142,7 @@ func throughJSON(t *testing.T, g *Graph) *Graph {
 		t.Fatal(err)
 	}
 	back := new(Graph)
-	if err := back.UnmarshalJSON(data); err != nil {
+	if err := json.Unmarshal(data, back); err != nil {
 		t.Fatal(err)
 	}
 	return back

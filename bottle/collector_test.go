@@ -2,6 +2,7 @@ package bottle
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"slices"
 	"testing"
@@ -100,7 +101,7 @@ func TestCollector(t *testing.T) {
 	// Windows sum to the whole, and so do graphs that are merged or read back.
 	var all Collector
 	for _, w := range kinds.Windows {
-		all.add(&w.Collector)
+		all.add(&w.Collector, 1)
 	}
 	if all.Share = c.Share; all != c {
 		t.Errorf("the windows sum to %+v; the whole is %+v", all, c)
@@ -109,7 +110,7 @@ func TestCollector(t *testing.T) {
 	begins := readReal(t, "json-gogc5", Options{Collections: true}).Windows
 	all = Collector{}
 	for i, w := range begins {
-		all.add(&w.Collector)
+		all.add(&w.Collector, 1)
 		if w.Collector.Cycles > 1 || w.Collector.Cycles == 0 && i > 0 || i > 0 && w.Start != begins[i-1].Start+begins[i-1].Wall {
 			t.Errorf("window %d from %v has %d collections", i, w.Start, w.Collector.Cycles)
 		}
@@ -137,7 +138,7 @@ func TestCollector(t *testing.T) {
 	text, err := whole.MarshalJSON()
 	var again Graph
 	if err == nil {
-		err = again.UnmarshalJSON(text)
+		err = json.Unmarshal(text, &again)
 	}
 	if err != nil || again.Collector != c {
 		t.Errorf("%v: read again it is %+v", err, again.Collector)

@@ -9,13 +9,14 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // Columns returns the columns of [Graph.Boxes].
 func Columns() []result.Column[Box] {
 	return []result.Column[Box]{
 		{Name: "group", Title: "group", Unit: result.Func, Help: "the name of the goroutines", Value: result.Texts(func(b *Box) string { return b.Group })},
-		{Name: "kind", Title: "kind", Help: "whose goroutines they are", Value: result.Texts(func(b *Box) Kind { return b.Kind })},
+		{Name: "kind", Title: "kind", Help: "whose goroutines they are", Value: result.Texts(kindName)},
 		{Name: "goroutines", Title: "goroutines", Unit: result.Count, Help: "how many there were", Value: result.Ints(func(b *Box) int { return b.Goroutines })},
 		{Name: "share_ns", Title: "share", Unit: result.Duration, Part: true, Help: "share of the wall time", Value: result.Ints(func(b *Box) time.Duration { return b.Share })},
 		{Name: "running_ns", Title: "running", Unit: result.Duration, Help: "time for which they ran, summed", Value: result.Ints(func(b *Box) time.Duration { return b.Running })},
@@ -26,6 +27,16 @@ func Columns() []result.Column[Box] {
 		{Name: "blocked_ns", Title: "blocked", Unit: result.Duration, Help: "time for which they were blocked, summed", Value: result.Ints(func(b *Box) time.Duration { return b.Blocked() })},
 		{Name: "starts", Title: "started as", Unit: result.Func, Note: true, Help: "the functions that they were started as, where these are not the group", Value: result.Lists(func(b *Box) []string { return b.Starts })},
 	}
+}
+
+// idleKind is the kind of the row "[idle]".
+const idleKind timeline.Kind = math.MaxUint8
+
+func kindName(b *Box) string {
+	if b.Kind == idleKind {
+		return "idle"
+	}
+	return b.Kind.String()
 }
 
 // boxOf is a box with its graph.
@@ -68,7 +79,7 @@ func (g *Graph) Table() *result.Table {
 			rows = append(rows, r)
 		}
 		if g.Idle > 0 {
-			r.Box = Box{Group: "[idle]", Kind: "idle", Share: g.Idle, Lost: g.IdleLost, SelfParallelism: math.NaN()}
+			r.Box = Box{Group: "[idle]", Kind: idleKind, Share: g.Idle, Lost: g.IdleLost, SelfParallelism: math.NaN()}
 			rows = append(rows, r)
 		}
 	}
@@ -169,7 +180,7 @@ func (g *Graph) ofCapacity(d time.Duration) (result.Value, bool) {
 	return result.Float(ratio(d, g.Capacity)), g.Capacity > 0 || g.Wall <= 0
 }
 
-func (g *Graph) shareOf(kind Kind) (d time.Duration) {
+func (g *Graph) shareOf(kind timeline.Kind) (d time.Duration) {
 	for i := range g.Boxes {
 		if g.Boxes[i].Kind == kind {
 			d += g.Boxes[i].Share

@@ -1,25 +1,23 @@
 package bottle
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// Kind is the kind of goroutines in a [Box].
-type Kind string
-
-// The kinds of boxes.
+// The kinds of boxes are those of goroutines. Assists and stop-the-world phases of the collector are
+// also GC.
 const (
-	Application Kind = "application" // the program's own goroutines
-	GC          Kind = "gc"          // the collector's workers, assists and stop-the-world phases
-	// Runtime is for other goroutines of the runtime, and background goroutines of the standard
-	// library.
-	Runtime Kind = "runtime"
-	Tracer  Kind = "tracer" // the execution tracer's goroutines, and those of this module
+	Application = timeline.Application
+	GC          = timeline.GC
+	Runtime     = timeline.Runtime
+	Tracer      = timeline.Tracer
 )
 
 // Graph is a bottle graph (Du Bois, Sartor, Eyerman, Eeckhout, "Bottle graphs:
@@ -121,21 +119,23 @@ func (c *Collector) String() string {
 	return s + fmt.Sprintf("; assists %s, %s %s.", format.Duration(c.Assists), format.Plural(c.Pauses, "pause", "pauses"), format.Duration(c.Paused))
 }
 
-func (c *Collector) add(o *Collector) {
-	c.Work += o.Work
-	c.Time += o.Time
-	c.Share += o.Share
-	c.Assists += o.Assists
-	c.Paused += o.Paused
-	c.Cycles += o.Cycles
-	c.Pauses += o.Pauses
+// add adds n times another activity.
+func (c *Collector) add(o *Collector, n int) {
+	k := time.Duration(n)
+	c.Work += k * o.Work
+	c.Time += k * o.Time
+	c.Share += k * o.Share
+	c.Assists += k * o.Assists
+	c.Paused += k * o.Paused
+	c.Cycles += n * o.Cycles
+	c.Pauses += n * o.Pauses
 }
 
 // Box is one goroutine or group of goroutines in a bottle graph.
 type Box struct {
 	// Group is the name of the group, according to the grouping.
-	Group string `json:"group"`
-	Kind  Kind   `json:"kind"`
+	Group string        `json:"group"`
+	Kind  timeline.Kind `json:"kind"`
 	// Starts lists the start functions of the application's goroutines in alphabetical order,
 	// if they differ from the name of the box. (The name of a goroutine is the function that it
 	// was started for; see timeline.Goroutine.) A box keeps at most 8.
@@ -240,10 +240,7 @@ func compareSize(a, b Box) int {
 }
 
 func compareName(a, b Box) int {
-	if c := strings.Compare(a.Group, b.Group); c != 0 {
-		return c
-	}
-	return strings.Compare(string(a.Kind), string(b.Kind))
+	return cmp.Or(strings.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
 }
 
 func ratio(a, b time.Duration) float64 {

@@ -16,9 +16,6 @@ func shelf(procs int, boxes ...Box) *Graph {
 	g := &Graph{}
 	for _, b := range boxes {
 		b.Parallelism = float64(b.Running) / float64(b.Share)
-		if b.Kind == "" {
-			b.Kind = Application
-		}
 		b.SelfParallelism = 1
 		b.exact = share(b.Share) << fracBits
 		g.Wall += b.Share
@@ -123,7 +120,7 @@ func TestOrderOfBoxes(t *testing.T) {
 		Box{Group: "y", Kind: GC, Share: 10, Running: 10})
 	var got []string
 	for _, b := range g.Boxes {
-		got = append(got, b.Group+" "+string(b.Kind))
+		got = append(got, b.Group+" "+b.Kind.String())
 	}
 	want := "w application, x application, v application, y application, y gc, z application"
 	if s := strings.Join(got, ", "); s != want {

@@ -31,9 +31,9 @@ var (
 	// worker of a pool, is in the box of each while it does it.
 	ByFunction = Grouping{name: "function", group: (*timeline.Goroutine).Name, byName: true}
 	// ByStart groups by the start function: the function of the go statement.
-	ByStart = Grouping{name: "start", group: start, byName: true}
+	ByStart = Grouping{name: "start", group: func(g *timeline.Goroutine) string { return cmp.Or(g.Start, g.Name()) }, byName: true}
 	// ByCreator groups by the name of the goroutine that executed the go statement.
-	ByCreator = Grouping{name: "creator", group: creator}
+	ByCreator = Grouping{name: "creator", group: func(g *timeline.Goroutine) string { return cmp.Or(g.Creator().Func, "(creator not known)") }}
 	// ByGoroutine gives each goroutine a box. The largest exited goroutines keep their boxes;
 	// the others are folded by function, so that memory is bounded.
 	ByGoroutine = Grouping{name: "goroutine", group: single, single: true, byName: true}
@@ -41,7 +41,7 @@ var (
 	ByRegion = Grouping{name: "region", group: region}
 	// ByTask groups by the type of the user task (runtime/trace.Task) of the
 	// innermost region, or that of the goroutine's creator.
-	ByTask = Grouping{name: "task", group: task}
+	ByTask = Grouping{name: "task", group: func(g *timeline.Goroutine) string { return cmp.Or(g.UserTask(), "(no task)") }}
 	// ByKind has one box for each kind: application, collector, runtime and tracer.
 	ByKind = Grouping{name: "kind", byName: true, byKind: true}
 )
@@ -91,14 +91,6 @@ func (g Grouping) String() string {
 	return g.name
 }
 
-func start(g *timeline.Goroutine) string {
-	return cmp.Or(g.Start, g.Name())
-}
-
-func creator(g *timeline.Goroutine) string {
-	return cmp.Or(g.Creator().Func, "(creator not known)")
-}
-
 func single(g *timeline.Goroutine) string {
 	return g.Name() + " #" + strconv.FormatInt(g.ID, 10)
 }
@@ -110,10 +102,6 @@ func region(g *timeline.Goroutine) string {
 	return "(no region)"
 }
 
-func task(g *timeline.Goroutine) string {
-	return cmp.Or(g.UserTask(), "(no task)")
-}
-
 // assistRange and worldRange are the ranges in which a goroutine works for the runtime.
 const (
 	assistRange = "GC mark assist"
@@ -123,7 +111,7 @@ const (
 // boxKey identifies a box.
 type boxKey struct {
 	name string
-	kind Kind
+	kind timeline.Kind
 }
 
 // assistBox is the name of the box of application goroutines that assist the collector.
@@ -134,7 +122,7 @@ const assistBox = "GC assist"
 func (g Grouping) keyOf(gr *timeline.Goroutine, world string) boxKey {
 	k := g.ownKey(gr, world)
 	if g.byKind {
-		if k.name = string(k.kind); k.kind == GC {
+		if k.name = k.kind.String(); k.kind == GC {
 			k.name = "collector"
 		}
 	}
@@ -150,7 +138,7 @@ func (g Grouping) ownKey(gr *timeline.Goroutine, world string) boxKey {
 	case gr.Label() != "":
 		return boxKey{gr.Label(), GC}
 	case gr.Kind != timeline.Application:
-		return boxKey{gr.Name(), Kind(gr.Kind.String())}
+		return boxKey{gr.Name(), gr.Kind}
 	case g.group == nil:
 		return boxKey{gr.Name(), Application}
 	}
@@ -159,7 +147,7 @@ func (g Grouping) ownKey(gr *timeline.Goroutine, world string) boxKey {
 
 // worldKind returns the part of the runtime that stopped the world, according to the reason in the
 // range's name.
-func worldKind(name string) Kind {
+func worldKind(name string) timeline.Kind {
 	switch reason := strings.TrimPrefix(name, worldRange); {
 	case strings.HasPrefix(reason, "GC"):
 		return GC
@@ -172,7 +160,7 @@ func worldKind(name string) Kind {
 // BoxOf returns the group and kind of the box to which the time of a goroutine currently belongs,
 // for observers that group like a graph. world is the name of the stop-the-world range
 // ([timeline.Span]) that the goroutine is in, or "".
-func (g Grouping) BoxOf(gr *timeline.Goroutine, world string) (group string, kind Kind) {
+func (g Grouping) BoxOf(gr *timeline.Goroutine, world string) (group string, kind timeline.Kind) {
 	k := g.keyOf(gr, world)
 	return k.name, k.kind
 }

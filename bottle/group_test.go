@@ -72,7 +72,7 @@ func TestGroupings(t *testing.T) {
 				if int(b.Running) == i {
 					s := fmt.Sprintf("%s %d", b.Group, b.Running)
 					if b.Kind != Application {
-						s += " " + string(b.Kind)
+						s += " " + b.Kind.String()
 					}
 					got = append(got, s)
 				}
@@ -155,7 +155,7 @@ func TestWorkForTheRuntime(t *testing.T) {
 		d.at(500)
 		graph := d.end()
 		for name, want := range map[string]struct {
-			kind                    Kind
+			kind                    timeline.Kind
 			share, running, blocked int64
 		}{
 			"GC assist":                            {GC, 15, 30, 20},

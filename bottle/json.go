@@ -18,30 +18,23 @@ import (
 
 // The JSON form of a graph consists of the exported fields of [Graph] and [Box], named by their
 // tags, in one object with all times in nanoseconds. An unknown self-parallelism is null; warnings,
-// boxes and waiting_ns are never null. If capacity_ns is missing, as in older files, the capacity
-// is derived from gomaxprocs.
+// boxes and waiting_ns are never null.
 
 // maxJSONSites is the number of places written per reason. The last one may stand for all others.
 const maxJSONSites = 8
 
-// These types have the tags of their underlying types, but no methods.
-type (
-	graphFields Graph
-	boxFields   Box
-)
+// boxFields has the tags of a box, but no methods.
+type boxFields Box
 
 // MarshalJSON writes the graph as one JSON object, without its windows, which are separate graphs;
 // see [WriteJSON]. A SelfParallelism that is NaN becomes null. MarshalJSON fails only if a
 // parallelism is infinite or a Parallelism is NaN, which does not occur in graphs of this package.
 // It is a method of Graph, not *Graph, so that a Graph value is marshaled in the same form.
 func (g Graph) MarshalJSON() ([]byte, error) {
-	out := graphFields(g)
-	out.Warnings = append([]string{}, g.Warnings...) // [] instead of null
-	out.Boxes = append([]Box{}, g.Boxes...)
-	if out.Instances <= 1 {
-		out.Instances = 0
-	}
-	return marshal(out)
+	type fields Graph                              // without methods
+	g.Warnings = append([]string{}, g.Warnings...) // [] instead of null
+	g.Boxes = append([]Box{}, g.Boxes...)
+	return marshal(fields(g))
 }
 
 // MarshalJSON writes the box as a JSON object, like [Graph.MarshalJSON].
@@ -118,19 +111,21 @@ func ReadJSON(r io.Reader) (*Graph, error) {
 	dec := json.NewDecoder(r)
 	var graphs []*Graph
 	for {
-		var object json.RawMessage
-		at := dec.InputOffset()
-		err := dec.Decode(&object)
+		g, at := new(Graph), dec.InputOffset()
+		err := dec.Decode(g)
 		if err == io.EOF {
 			break
 		}
-		g := new(Graph)
-		if err == nil {
-			err = g.decode(object)
+		switch {
+		case err == nil && g.Boxes == nil:
+			err = errors.New("this is no bottle graph: wall_ns, idle_ns or boxes is missing")
+		case err == nil:
+			err = g.CheckValid()
 		}
 		if err != nil {
 			return nil, fmt.Errorf("bottle: reading JSON: object %d, from byte %d: %w", len(graphs)+1, at, format.ExplainJSON(err, "wall_ns, idle_ns and boxes"))
 		}
+		order.Stable(g.Boxes, func(a, b Box) int { return cmp.Compare(b.Parallelism, a.Parallelism) })
 		graphs = append(graphs, g)
 	}
 	switch len(graphs) {
@@ -146,55 +141,9 @@ func ReadJSON(r io.Reader) (*Graph, error) {
 	return g, nil
 }
 
-// UnmarshalJSON replaces the graph by the one in a JSON object of the form that MarshalJSON writes,
-// without windows. It accepts what [ReadJSON] accepts.
-func (g *Graph) UnmarshalJSON(data []byte) error {
-	if string(bytes.TrimSpace(data)) == "null" {
-		return nil // the convention of encoding/json
-	}
-	if err := g.decode(data); err != nil {
-		return fmt.Errorf("bottle: reading JSON: %w", format.ExplainJSON(err, "wall_ns, idle_ns and boxes"))
-	}
-	return nil
-}
-
-// missing is the value of a field that is missing in an object.
-const missing = math.MinInt64
-
-// decode sets the graph to the contents of an object. After an error, g is unchanged.
-func (g *Graph) decode(object []byte) error {
-	in := graphFields{Wall: missing, Idle: missing, Capacity: missing, IdleLost: missing}
-	if err := json.Unmarshal(object, &in); err != nil {
-		return err
-	}
-	if in.Wall == missing || in.Idle == missing || in.Boxes == nil {
-		return errors.New("this is no bottle graph: wall_ns, idle_ns or boxes is missing")
-	}
-	out := Graph(in)
-	older := out.Capacity == missing
-	if older {
-		out.Capacity, out.IdleLost = 0, 0
-		for i := range out.Boxes {
-			out.Boxes[i].Lost = 0
-		}
-	}
-	if err := out.CheckValid(); err != nil {
-		return err
-	}
-	order.Stable(out.Boxes, func(a, b Box) int { return cmp.Compare(b.Parallelism, a.Parallelism) })
-	if older {
-		out.SetProcs(out.Procs)
-	}
-	if out.Instances == 1 {
-		out.Instances = 0
-	}
-	*g = out
-	return nil
-}
-
-// UnmarshalJSON reads the output of [Box.MarshalJSON]. Missing fields are invalid.
+// UnmarshalJSON reads the output of [Box.MarshalJSON].
 func (b *Box) UnmarshalJSON(data []byte) error {
-	in := boxFields{Share: missing, Running: missing, Lost: missing, Parallelism: math.NaN(), SelfParallelism: math.NaN(), Waiting: map[string]time.Duration{}}
+	in := boxFields{Parallelism: math.NaN(), SelfParallelism: math.NaN()}
 	if err := json.Unmarshal(data, &in); err != nil {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 			wrong.Field = "boxes." + wrong.Field
@@ -231,9 +180,9 @@ func (g *Graph) CheckValid() error {
 	case g.Throttles < 0 || g.Throttles > 1<<30:
 		return fmt.Errorf("throttles is out of range: %d", g.Throttles)
 	}
-	for _, t := range []namedTime{{"wall_ns", g.Wall}, {"idle_ns", g.Idle}, {"capacity_ns", g.Capacity}, {"throttled_ns", g.Throttled}} {
-		if err := t.checkValid(); err != nil {
-			return err
+	for field, t := range map[string]time.Duration{"wall_ns": g.Wall, "idle_ns": g.Idle, "capacity_ns": g.Capacity, "throttled_ns": g.Throttled} {
+		if t < 0 {
+			return fmt.Errorf("%s is negative: %d", field, t)
 		}
 	}
 	if g.Start < 0 || g.Start > math.MaxInt64-g.Wall {
@@ -270,10 +219,7 @@ func (g *Graph) CheckValid() error {
 
 // checkLost checks that the lost capacity sums correctly.
 func (g *Graph) checkLost() error {
-	switch {
-	case g.IdleLost == missing:
-		return errors.New("idle_lost_ns is missing")
-	case g.IdleLost < 0 || g.IdleLost > g.Capacity:
+	if g.IdleLost < 0 || g.IdleLost > g.Capacity {
 		return fmt.Errorf("idle_lost_ns is out of range: %d", g.IdleLost)
 	}
 	left := g.Capacity - g.IdleLost
@@ -281,8 +227,6 @@ func (g *Graph) checkLost() error {
 		b := &g.Boxes[i]
 		room := b.Lost + b.Running
 		switch {
-		case b.Lost == missing:
-			return fmt.Errorf("box %d (%q): lost_ns is missing", i+1, b.Group)
 		case g.Capacity == 0 && b.Lost != 0:
 			return fmt.Errorf("box %d (%q): lost_ns is %d, but capacity_ns is 0", i+1, b.Group, b.Lost)
 		case b.Lost < -b.Running || b.Lost > math.MaxInt64-b.Running || g.Capacity > 0 && left < math.MinInt64+room:
@@ -293,22 +237,6 @@ func (g *Graph) checkLost() error {
 	}
 	if left != 0 {
 		return fmt.Errorf("the lost capacity does not sum: capacity_ns is %d, which is %d more than running, lost and idle make", g.Capacity, left)
-	}
-	return nil
-}
-
-// namedTime is a time that must not be negative, with the name of its field.
-type namedTime struct {
-	field string
-	time  time.Duration
-}
-
-func (t namedTime) checkValid() error {
-	switch {
-	case t.time == missing:
-		return fmt.Errorf("%s is missing", t.field)
-	case t.time < 0:
-		return fmt.Errorf("%s is negative: %d", t.field, t.time)
 	}
 	return nil
 }
@@ -325,23 +253,28 @@ func (b *Box) checkValid(spent *time.Duration) error {
 		return fmt.Errorf("self_parallelism is negative: %v", b.SelfParallelism)
 	case b.Goroutines < 0 || b.Goroutines > maxGoroutines:
 		return fmt.Errorf("goroutines is out of range: %d", b.Goroutines)
-	case !slices.Contains([]Kind{Application, GC, Runtime, Tracer}, b.Kind):
-		return fmt.Errorf("kind is %q, not application, gc, runtime or tracer", b.Kind)
+	case b.Kind > Tracer:
+		return fmt.Errorf("there is no kind %d", b.Kind)
+	case b.Share < 0:
+		return fmt.Errorf("share_ns is negative: %d", b.Share)
+	case b.ShareError < 0:
+		return fmt.Errorf("share_error_ns is negative: %d", b.ShareError)
+	case b.Running == 0 && b.Parallelism > 0:
+		return fmt.Errorf("running_ns is 0, but parallelism is %v", b.Parallelism)
 	}
-	times := []namedTime{{"running_ns", b.Running}, {"runnable_ns", b.Runnable}}
-	for _, reason := range slices.Sorted(maps.Keys(b.Waiting)) {
-		times = append(times, namedTime{fmt.Sprintf("waiting_ns %q", reason), b.Waiting[reason]})
+	times := map[string]time.Duration{"running_ns": b.Running, "runnable_ns": b.Runnable}
+	for reason, d := range b.Waiting {
+		times[fmt.Sprintf("waiting_ns %q", reason)] = d
 	}
-	for _, t := range append([]namedTime{{"share_ns", b.Share}, {"share_error_ns", b.ShareError}}, times...) {
-		if err := t.checkValid(); err != nil {
-			return err
+	for _, field := range slices.Sorted(maps.Keys(times)) {
+		t := times[field]
+		if t < 0 {
+			return fmt.Errorf("%s is negative: %d", field, t)
 		}
-	}
-	for _, t := range times {
-		if *spent > math.MaxInt64-t.time {
-			return fmt.Errorf("%s is %d: with it the times of the boxes sum to more than 292 years", t.field, t.time)
+		if *spent > math.MaxInt64-t {
+			return fmt.Errorf("%s is %d: with it the times of the boxes sum to more than 292 years", field, t)
 		}
-		*spent += t.time
+		*spent += t
 	}
 	if b.InC < 0 || b.InC < b.Waiting[InCode] || b.InC-b.Waiting[InCode] > b.Running {
 		return fmt.Errorf("in_c_ns is out of range: %d", b.InC)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -77,24 +76,15 @@ func (l *Latency) grow(n int) {
 	}
 }
 
-func (l *Latency) add(o *Latency) {
-	l.Count += o.Count
-	l.Total += o.Total
+// add adds each latency of another histogram n times.
+func (l *Latency) add(o *Latency, n int) {
+	l.Count += int64(n) * o.Count
+	l.Total += time.Duration(n) * o.Total
 	l.Max = max(l.Max, o.Max)
-	l.Cut += o.Cut
+	l.Cut += int64(n) * o.Cut
 	l.grow(len(o.Buckets))
-	for i, n := range o.Buckets {
-		l.Buckets[i] += n
-	}
-}
-
-func (l *Latency) scale(n int) {
-	l.Count *= int64(n)
-	l.Total *= time.Duration(n)
-	l.Cut *= int64(n)
-	l.Buckets = slices.Clone(l.Buckets)
-	for i := range l.Buckets {
-		l.Buckets[i] *= int64(n)
+	for i, in := range o.Buckets {
+		l.Buckets[i] += int64(n) * in
 	}
 }
 

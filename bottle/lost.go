@@ -42,9 +42,10 @@ func (a *area) add(d share, procs int64) {
 	a.frac = share(lo & (1<<fracBits - 1))
 }
 
-func (a *area) plus(b area) {
-	frac := a.frac + b.frac
-	a.ns += b.ns + int64(frac>>fracBits)
+// plus adds b × k.
+func (a *area) plus(b area, k share) {
+	frac := a.frac + b.frac*k
+	a.ns += b.ns*int64(k) + int64(frac>>fracBits)
 	a.frac = frac & (1<<fracBits - 1)
 }
 

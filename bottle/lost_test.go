@@ -21,9 +21,6 @@ func graphOf(procs int, idle time.Duration, boxes ...Box) *Graph {
 	g := &Graph{Idle: idle, Wall: idle}
 	for _, b := range boxes {
 		b.Running = time.Duration(float64(b.Share) * b.Parallelism)
-		if b.Kind == "" {
-			b.Kind = Application
-		}
 		g.Wall += b.Share
 		g.Boxes = append(g.Boxes, b)
 	}

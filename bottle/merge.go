@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/order"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // [Merge] adds graphs, [Graph.Top] adds boxes, and [Graph.Scale] multiplies a graph of a part of
@@ -85,8 +86,8 @@ func (m *merger) add(g *Graph) {
 	o.Start = min(o.Start, g.Start)
 	o.Wall += g.Wall
 	o.Idle += g.Idle
-	o.Collector.add(&g.Collector)
-	o.Latency.add(&g.Latency)
+	o.Collector.add(&g.Collector, 1)
+	o.Latency.add(&g.Latency, 1)
 	switch {
 	case m.n == 1:
 		o.Capacity, o.IdleLost, o.CPUs = g.Capacity, g.IdleLost, g.CPUs
@@ -196,11 +197,11 @@ func (m *merger) box(b *Box, how joint) {
 	if sum.Group != b.Group { // boxes of different numbers of groups
 		sum.Group = manyOthers
 		if b.Kind != Application {
-			sum.Group += " (" + string(b.Kind) + ")"
+			sum.Group += " (" + b.Kind.String() + ")"
 		}
 	}
 	sum.addStarts(b.Starts)
-	sum.add(b)
+	sum.add(b, 1)
 	switch how {
 	case follows:
 		sum.Goroutines -= b.carried
@@ -214,21 +215,21 @@ func (m *merger) box(b *Box, how joint) {
 	}
 }
 
-// add adds the fields that are sums over boxes. Waiting must not be nil.
-func (b *Box) add(o *Box) {
-	b.addStacks(o) // uses the sums so far
+// add adds the goroutines of another box, and k times its times. Waiting must not be nil.
+func (b *Box) add(o *Box, k time.Duration) {
+	b.addStacks(o, k) // uses the sums so far
 	b.Goroutines += o.Goroutines
-	b.Share += o.Share
-	b.exact += o.exactShare()
-	b.room.plus(o.exactRoom())
-	b.Lost += o.Lost
-	b.Running += o.Running
-	b.Runnable += o.Runnable
-	b.InC += o.InC
+	b.Share += k * o.Share
+	b.exact += share(k) * o.exactShare()
+	b.room.plus(o.exactRoom(), share(k))
+	b.Lost += k * o.Lost
+	b.Running += k * o.Running
+	b.Runnable += k * o.Runnable
+	b.InC += k * o.InC
 	for reason, d := range o.Waiting {
-		b.Waiting[reason] += d
+		b.Waiting[reason] += k * d
 	}
-	b.addSites(o)
+	b.addSites(o, k)
 }
 
 // exactShare returns the share before rounding, if known, or else the rounded share.
@@ -311,7 +312,7 @@ func (g *Graph) Top(k int) *Graph {
 	})
 	out.Boxes = bySize[:k:k]
 	rest := bySize[k:]
-	for _, kind := range []Kind{Application, GC, Runtime, Tracer} {
+	for _, kind := range []timeline.Kind{Application, GC, Runtime, Tracer} {
 		if b, n := fold(rest, kind); n > 0 {
 			out.Boxes = append(out.Boxes, b)
 		}
@@ -321,7 +322,7 @@ func (g *Graph) Top(k int) *Graph {
 }
 
 // fold adds the boxes of one kind.
-func fold(boxes []Box, kind Kind) (sum Box, n int) {
+func fold(boxes []Box, kind timeline.Kind) (sum Box, n int) {
 	sum = Box{Kind: kind, SelfParallelism: math.NaN(), Waiting: map[string]time.Duration{}}
 	again := false
 	for i := range boxes {
@@ -341,7 +342,7 @@ func fold(boxes []Box, kind Kind) (sum Box, n int) {
 		sum.known += b.known
 		sum.carried += b.carried
 		sum.ShareError += b.ShareError // an upper bound
-		sum.add(b)
+		sum.add(b, 1)
 	}
 	if n > 1 {
 		sum.Group = strconv.Itoa(n) + " others"
@@ -349,7 +350,7 @@ func fold(boxes []Box, kind Kind) (sum Box, n int) {
 			sum.Group = manyOthers // the number of groups is unknown
 		}
 		if kind != Application {
-			sum.Group += " (" + string(kind) + ")"
+			sum.Group += " (" + kind.String() + ")"
 		}
 	}
 	sum.Stacks = joinStacks(sum.Stacks)
@@ -376,55 +377,20 @@ func (g *Graph) Scale(n int) *Graph {
 	out.Idle *= k
 	out.Capacity *= k
 	out.IdleLost *= k
-	c := &out.Collector
-	for _, d := range []*time.Duration{&c.Work, &c.Time, &c.Share, &c.Assists, &c.Paused} {
-		*d *= k
-	}
-	c.Cycles *= n
-	c.Pauses *= n
-	out.Latency.scale(n)
-	out.Boxes = slices.Clone(g.Boxes)
-	for i := range out.Boxes {
-		out.Boxes[i].scale(k)
+	out.Collector, out.Latency = Collector{}, Latency{}
+	out.Collector.add(&g.Collector, n)
+	out.Latency.add(&g.Latency, n)
+	out.Boxes = nil
+	for i := range g.Boxes {
+		b := g.Boxes[i]
+		b.Goroutines, b.Waiting, b.Sites, b.Stacks = 0, map[string]time.Duration{}, nil, nil
+		b.Share, b.exact, b.room, b.Lost, b.Running, b.Runnable, b.InC = 0, 0, area{}, 0, 0, 0, 0
+		b.ShareError *= k
+		if b.busy > 0 { // else it is unknown
+			b.busy *= k
+		}
+		b.add(&g.Boxes[i], k)
+		out.Boxes = append(out.Boxes, b)
 	}
 	return &out
-}
-
-func (b *Box) scale(k time.Duration) {
-	b.Share *= k
-	b.ShareError *= k
-	b.Running *= k
-	b.Lost *= k
-	b.Runnable *= k
-	b.InC *= k
-	b.exact *= share(k)
-	frac := b.room.frac * share(k)
-	b.room = area{ns: b.room.ns*int64(k) + int64(frac>>fracBits), frac: frac & (1<<fracBits - 1)}
-	if b.busy > 0 { // else it is unknown
-		b.busy *= k
-	}
-	waiting := make(map[string]time.Duration, len(b.Waiting))
-	for reason, d := range b.Waiting {
-		waiting[reason] = k * d
-	}
-	b.Waiting = waiting
-	b.Stacks = slices.Clone(b.Stacks)
-	for i := range b.Stacks {
-		s := &b.Stacks[i]
-		s.Share *= k
-		s.Running *= k
-		s.exact *= share(k)
-	}
-	if b.Sites == nil {
-		return
-	}
-	all := make(map[string][]Site, len(b.Sites))
-	for reason, sites := range b.Sites {
-		sites = slices.Clone(sites)
-		for i := range sites {
-			sites[i].Time *= k
-		}
-		all[reason] = sites
-	}
-	b.Sites = all
 }

@@ -62,10 +62,8 @@ type Observer struct {
 	windows         []*Graph
 	tooMany         bool
 	version         int
-	procs, minProcs int // of the whole graph
-	idle            timeline.Time
-	capacity        int64 // of the whole graph; idleCapacity is that of its idle time
-	idleCapacity    int64
+	whole           span // up to the current window
+	minProcs        int
 	pieces          pieces
 	cpus            float64 // see [Graph.CPUs]
 	// throttling is that until the first and the last note within the graph.
@@ -81,20 +79,19 @@ type Observer struct {
 	open      byindex.Table[openCode] // with Options.Stacks
 }
 
-// collecting tracks the work of the collector, in the current window and in the whole graph. Work and
-// Share follow from the boxes.
+// collecting tracks when the collector works.
 type collecting struct {
-	active   int // number of goroutines that currently do it
-	since    timeline.Time
-	win, sum Collector
+	active int // number of goroutines that currently do it
+	since  timeline.Time
 }
 
-// settle accounts for the time until now.
-func (c *collecting) settle(now timeline.Time) {
+// settleCollector accounts for the time of the collector until now.
+func (o *Observer) settleCollector() {
+	c := &o.collector
 	if c.active > 0 {
-		c.win.Time += time.Duration(now - c.since)
+		o.stretch.collector.Time += time.Duration(o.clock.now - c.since)
 	}
-	c.since = now
+	c.since = o.clock.now
 }
 
 // member is a live goroutine. There may be millions.
@@ -106,10 +103,9 @@ type member struct {
 	began  timeline.Time   // when the state began; inThePast if that is not in the trace
 	site   *timeline.Frame // where it waits
 	extra  *extra          // nil if it has nothing of that
-	window int32           // the visit of box: see visit
-	piece  int32
-	inC    int32          // number of the last graph in which it was in C; see Observer.inCOf
-	state  timeline.State // since then; at the end of a window, g may already be in the next state
+	window int32           // in which it was last counted for box
+	inC    int32           // number of the last graph in which it was in C; see Observer.inCOf
+	state  timeline.State  // since then; at the end of a window, g may already be in the next state
 	wait   timeline.Wait
 	role   role // in its box
 	active bool
@@ -162,15 +158,15 @@ func (x *extra) find(b *box) int {
 	return -1
 }
 
-// visit is the window and the piece in which a goroutine was last counted for a box.
+// visit is the window in which a goroutine was last counted for a box.
 type visit struct {
-	box           *box
-	window, piece int32
+	box    *box
+	window int32
 }
 
 // visits returns the visits of a goroutine to all boxes.
 func (m *member) visits() []visit {
-	all := []visit{{m.box, m.window, m.piece}}
+	all := []visit{{m.box, m.window}}
 	if m.extra != nil {
 		all = append(all, m.extra.visits...)
 	}
@@ -182,7 +178,7 @@ func (m *member) move(b *box) bool {
 	if b == m.box {
 		return true
 	}
-	before := visit{m.box, m.window, m.piece}
+	before := visit{m.box, m.window}
 	m.box = b
 	if before.box == nil && m.extra == nil {
 		return false
@@ -192,7 +188,7 @@ func (m *member) move(b *box) bool {
 	known := i >= 0
 	switch {
 	case known:
-		m.window, m.piece = x.visits[i].window, x.visits[i].piece
+		m.window = x.visits[i].window
 		delete(x.many, b)
 	case before.box == nil:
 		return false
@@ -287,7 +283,7 @@ func (o *Observer) advance(t timeline.Time) {
 
 func (a *account) add(b *account) {
 	a.share += b.share
-	a.room.plus(b.room)
+	a.room.plus(b.room, 1)
 	a.counted += b.counted
 	a.running += b.running
 	a.any += b.any
@@ -314,7 +310,7 @@ func (o *Observer) settleAll() {
 			b.anySince = o.clock.now
 		}
 	}
-	o.collector.settle(o.clock.now)
+	o.settleCollector()
 }
 
 // settle accounts for the time of a goroutine in its state up to now.
@@ -357,9 +353,9 @@ func (o *Observer) settle(m *member) {
 func (o *Observer) collected(m *member, dt timeline.Time) {
 	switch m.role {
 	case pausing:
-		o.collector.win.Paused += time.Duration(dt)
+		o.stretch.collector.Paused += time.Duration(dt)
 	case assisting:
-		o.collector.win.Assists += time.Duration(dt)
+		o.stretch.collector.Assists += time.Duration(dt)
 	}
 }
 
@@ -405,7 +401,7 @@ func (o *Observer) stop(m *member) {
 	}
 	if m.box.key.kind == GC {
 		if o.collector.active == 1 {
-			o.collector.settle(o.clock.now)
+			o.settleCollector()
 		}
 		o.collector.active--
 	}
@@ -428,7 +424,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		*m = member{g: t.G, since: o.clock.now}
 		o.pieces.recall(m)
 		m.role = m.roleNow()
-		m.visit(o.boxOf(m), o.stretch.number, o.pieces.number)
+		o.visit(m, o.boxOf(m), o.stretch.number)
 	} else {
 		o.settle(m)
 		if o.opt.Stacks && m.state == timeline.Running {
@@ -501,20 +497,18 @@ func (o *Observer) boxOf(m *member) *box {
 
 // visit makes b the box of the goroutine, and counts the goroutine for it, once per window and once
 // per piece.
-func (m *member) visit(b *box, inWindow, inPiece int) {
-	window, piece := int32(inWindow), int32(inPiece)
+func (o *Observer) visit(m *member, b *box, window int32) {
 	if m.move(b) {
 		if m.window != window {
-			m.window = window
 			b.win.goroutines++
 		}
-		if m.piece != piece {
-			b.sum.visitedAgain(m.piece == piece-1)
-			m.piece = piece
+		if m.window < o.pieces.start {
+			b.sum.visitedAgain(m.window >= o.pieces.before)
 		}
+		m.window = window
 		return
 	}
-	m.window, m.piece = window, piece
+	m.window = window
 	b.win.goroutines++
 	b.sum.goroutines++
 	if m.g.Start != "" && m.g.Start != b.key.name && b.key.kind == Application {
@@ -568,7 +562,7 @@ func (o *Observer) relabel(g *timeline.Goroutine, t timeline.Time, calls *timeli
 	if active {
 		o.stop(m)
 	}
-	m.visit(b, o.stretch.number, o.pieces.number)
+	o.visit(m, b, o.stretch.number)
 	if active {
 		o.start(m)
 	}
@@ -590,9 +584,9 @@ func (o *Observer) Range(e *timeline.Span) {
 			if o.opt.Collections && len(o.windows) < maxWindows && o.stretch.number >= 0 && o.clock.now > o.stretch.start {
 				o.turn()
 			}
-			o.collector.win.Cycles++
+			o.stretch.collector.Cycles++
 		} else if !o.ended {
-			o.collector.win.Pauses++
+			o.stretch.collector.Pauses++
 		}
 	}
 	if !e.OfG || e.G == nil {
@@ -650,11 +644,8 @@ func (o *Observer) Metric(t timeline.Time, name string, value uint64, _ bool) {
 	o.setProcs(n)
 	o.stretch.now = n
 	o.stretch.procs = max(o.stretch.procs, n)
-	if !o.ended {
-		o.procs = max(o.procs, n)
-		if o.minProcs == 0 || n < o.minProcs {
-			o.minProcs = n
-		}
+	if !o.ended && (o.minProcs == 0 || n < o.minProcs) {
+		o.minProcs = n
 	}
 }
 

@@ -52,11 +52,11 @@ type Recorder struct {
 
 	mu      sync.Mutex // guards the fields below; held only briefly
 	flight  *trace.FlightRecorder
-	stopped bool          // Stop was called, and not Start since
-	busy    bool          // a snapshot is in progress
-	capture chan struct{} // closed when flight is no longer being read; nil if it is not being read
+	stopped bool // Stop was called, and not Start since
+	busy    bool // a snapshot is in progress
 
 	starting sync.Mutex // serializes Start and Stop
+	reading  sync.Mutex // held while flight is read or stopped
 }
 
 // The errors of a [Recorder].
@@ -120,16 +120,14 @@ func (r *Recorder) Stop() {
 // end stops the FlightRecorder, if there is one.
 func (r *Recorder) end() {
 	r.mu.Lock()
-	flight, capture := r.flight, r.capture
+	flight := r.flight
 	r.flight = nil
 	r.mu.Unlock()
-	if flight == nil {
-		return
+	if flight != nil {
+		r.reading.Lock()
+		defer r.reading.Unlock()
+		flight.Stop()
 	}
-	if capture != nil {
-		<-capture
-	}
-	flight.Stop()
 }
 
 // Enabled reports whether the recorder is recording.
@@ -227,21 +225,14 @@ func (r *Recorder) take(ctx context.Context, buf *snapshot.Buffer) error {
 		_, err := s.WriteTo(buf)
 		return explainSource(ctx, err)
 	}
+	r.reading.Lock()
+	defer r.reading.Unlock()
 	r.mu.Lock()
 	flight := r.flight
+	r.mu.Unlock()
 	if flight == nil {
-		r.mu.Unlock()
 		return ErrRecorderStopped
 	}
-	done := make(chan struct{})
-	r.capture = done
-	r.mu.Unlock()
-	defer func() {
-		r.mu.Lock()
-		r.capture = nil
-		r.mu.Unlock()
-		close(done)
-	}()
 	host.Note() // again, because the note made at the start is overwritten
 	_, err := flight.WriteTo(buf)
 	return explainSource(ctx, err)

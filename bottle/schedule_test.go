@@ -87,21 +87,21 @@ type actor struct {
 func (a *actor) key(how string) boxKey {
 	switch {
 	case a.world == "stop-the-world (GC mark termination)":
-		return boxKey{a.world, "gc"}
+		return boxKey{a.world, GC}
 	case a.world == "stop-the-world (start trace)":
-		return boxKey{a.world, "tracer"}
+		return boxKey{a.world, Tracer}
 	case a.world != "":
-		return boxKey{a.world, "runtime"}
+		return boxKey{a.world, Runtime}
 	case a.assist:
-		return boxKey{"GC assist", "gc"}
+		return boxKey{"GC assist", GC}
 	case a.label != "":
-		return boxKey{a.label, "gc"}
+		return boxKey{a.label, GC}
 	case a.kind == timeline.GC:
-		return boxKey{a.fn, "gc"}
+		return boxKey{a.fn, GC}
 	case a.kind == timeline.Tracer:
-		return boxKey{a.fn, "tracer"}
+		return boxKey{a.fn, Tracer}
 	}
-	return boxKey{wantGroups[how](a), "application"}
+	return boxKey{wantGroups[how](a), Application}
 }
 
 func (a *actor) rangeNames() (ns []string) {

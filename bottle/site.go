@@ -144,7 +144,7 @@ func (s *siteTimes) sites() map[string][]Site {
 
 // joinSites adds places, largest first.
 func joinSites(a, b []Site) []Site {
-	all := append(slices.Clone(a), b...)
+	all := slices.Concat(a, b)
 	order.Stable(all, comparePlace)
 	n := 0
 	for i := range all {
@@ -176,11 +176,15 @@ func fewSites(sites []Site, most int) []Site {
 	return append(slices.Clone(sites[:most-1]), rest)
 }
 
-// addSites adds the places of b to those of sum.
-func (sum *Box) addSites(b *Box) {
+// addSites adds the places of b, with k times their times, to those of sum.
+func (sum *Box) addSites(b *Box, k time.Duration) {
 	for wait, sites := range b.Sites {
 		if sum.Sites == nil {
 			sum.Sites = map[string][]Site{}
+		}
+		sites = slices.Clone(sites)
+		for i := range sites {
+			sites[i].Time *= k
 		}
 		sum.Sites[wait] = joinSites(sum.Sites[wait], sites)
 	}

@@ -368,26 +368,27 @@ func (b *Box) sortStacks() {
 	})
 }
 
-// addStacks adds the stacks of another box, to be joined later. If only one of the two boxes has
-// stacks, the time of the other is not sampled.
-func (b *Box) addStacks(more *Box) {
+// addStacks adds the stacks of another box, with k times their times, to be joined later. If only one
+// of the two boxes has stacks, the time of the other is not sampled.
+func (b *Box) addStacks(more *Box, k time.Duration) {
 	before := Stack{Source: NotSampled, Share: b.Share, Running: b.Running, exact: b.exact}
-	added := more.Stacks
-	if len(added) == 0 {
-		added = []Stack{{Source: NotSampled, Share: more.Share, Running: more.Running, exact: more.exactShare()}}
-	} else if more.exact == 0 { // of a sum over more than 39 hours
-		added = slices.Clone(added)
-		for i := range added {
-			added[i].exact = share(added[i].Share) << fracBits
-		}
-	}
 	switch {
 	case len(b.Stacks) == 0 && len(more.Stacks) == 0:
 		return
 	case len(b.Stacks) == 0 && before != (Stack{Source: NotSampled}):
 		b.Stacks = append(b.Stacks, before)
 	}
-	b.Stacks = append(b.Stacks, added...)
+	added := more.Stacks
+	if len(added) == 0 {
+		added = []Stack{{Source: NotSampled, Share: more.Share, Running: more.Running, exact: more.exactShare()}}
+	}
+	for _, s := range added {
+		if more.exact == 0 { // of a sum over more than 39 hours
+			s.exact = share(s.Share) << fracBits
+		}
+		s.Share, s.Running, s.exact = k*s.Share, k*s.Running, share(k)*s.exact
+		b.Stacks = append(b.Stacks, s)
+	}
 }
 
 // joinStacks joins the stacks that were added to the boxes and keeps at most the given number.

@@ -174,7 +174,7 @@ func TestTypesBeyondTheBound(t *testing.T) {
 			if i == 1 {
 				n = maxTypes + 4 - n
 			}
-			r.survey.Region(&timeline.RegionEvent{Begin: true, Region: timeline.Region{Type: fmt.Sprint("request ", n)}})
+			r.survey.Region(&timeline.Span{Begin: true, Name: fmt.Sprint("request ", n)})
 		}
 		pair[i] = r
 	}

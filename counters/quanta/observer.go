@@ -201,13 +201,10 @@ func (o *Observer) close(q *quantum, t *timeline.Transition) {
 	if q.g.InRange(assistRange) {
 		q.sums[sumAssist] += int64(t.End - max(q.assist, q.begin))
 	}
-	o.settleSweep(q, t.End)
 	for c, v := range q.sums {
 		o.cols[c].Values[i] = v
 		if c != sumDelay {
 			o.cols[c].Total += v
-		} else if v != Unknown {
-			o.cols[c].Remainder -= v // see finish
 		}
 	}
 	for l, v := range o.levels {
@@ -303,17 +300,12 @@ func (o *Observer) Recording() (*Recording, error) {
 	}
 	r := o.rec
 	r.Wall = time.Duration(o.end - o.begin)
-	r.GoVersion = ""
-	if o.version > 0 {
-		r.GoVersion = fmt.Sprintf("go1.%d", o.version)
-	}
-	d := o.cols[sumDelay]
-	d.Remainder += d.Total
+	r.GoVersion = (&timeline.Info{Version: o.version}).GoVersion()
 	r.Counters = r.Counters[:0]
 	for _, c := range o.cols {
 		r.Counters = append(r.Counters, *c)
 	}
-	d.Remainder -= d.Total // a second call must return the same
+	r.Counters[sumDelay].settle()
 	slices.SortStableFunc(r.Spans, func(a, b Span) int { return cmp.Compare(a.Begin, b.Begin) })
 	return r, nil
 }
@@ -394,27 +386,9 @@ func (o *Observer) sweep(e *timeline.Span) {
 		return
 	}
 	if s, ok := o.sweeps[e.Proc]; ok {
-		o.addSweep(s, e.Time)
 		delete(o.sweeps, e.Proc)
-	}
-}
-
-func (o *Observer) addSweep(s sweep, until timeline.Time) {
-	if q := o.quanta.At(s.index); q.row >= 0 {
-		q.sums[sumSweep] += int64(until - max(s.since, q.begin))
-	}
-}
-
-// settleSweep ends the part of a quantum in the sweep of its P. A sweep does not outlast the
-// quantum, except in a damaged trace.
-func (o *Observer) settleSweep(q *quantum, t timeline.Time) {
-	if len(o.sweeps) == 0 {
-		return
-	}
-	for p, s := range o.sweeps {
-		if s.index == q.g.Index {
-			o.addSweep(s, t)
-			delete(o.sweeps, p)
+		if q := o.quanta.At(s.index); q.row >= 0 { // a sweep does not outlast the quantum
+			q.sums[sumSweep] += int64(e.Time - max(s.since, q.begin))
 		}
 	}
 }
@@ -461,7 +435,7 @@ func (o *Observer) quantumOf(g *timeline.Goroutine) *quantum {
 // groupOf returns the current group of a goroutine.
 func (o *Observer) groupOf(q *quantum) int32 {
 	name, kind := o.opt.Group.BoxOf(q.g, q.world)
-	g := Group{Name: name, Kind: kinds[string(kind)]}
+	g := Group{Name: name, Kind: kind}
 	i, ok := o.groups[g]
 	if !ok {
 		i = int32(len(o.rec.Groups))
@@ -469,14 +443,6 @@ func (o *Observer) groupOf(q *quantum) int32 {
 		o.groups[g] = i
 	}
 	return i
-}
-
-// kinds maps names to the kinds of groups, as in a bottle graph.
-var kinds = map[string]timeline.Kind{
-	timeline.Application.String(): timeline.Application,
-	timeline.GC.String():          timeline.GC,
-	timeline.Runtime.String():     timeline.Runtime,
-	timeline.Tracer.String():      timeline.Tracer,
 }
 
 // regroup updates the group of a goroutine.

@@ -97,7 +97,7 @@ var start = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
 // report covers ten seconds of a program with two processors. One second was dropped.
 func report() bottleneck.Live {
-	box := func(group string, kind bottle.Kind, share, running time.Duration, waiting map[string]time.Duration) bottle.Box {
+	box := func(group string, kind timeline.Kind, share, running time.Duration, waiting map[string]time.Duration) bottle.Box {
 		return bottle.Box{Group: group, Kind: kind, Goroutines: 1, Share: share, Running: running, Parallelism: float64(running) / float64(share),
 			SelfParallelism: 1, Runnable: time.Second, Waiting: waiting}
 	}

@@ -123,7 +123,7 @@ func tooltip(b *bottle.Box, g *bottle.Graph, neck bool) string {
 		s.WriteString("\n" + format.Plural(b.Goroutines, "goroutine", "goroutines"))
 	}
 	if b.Kind != bottle.Application {
-		s.WriteString(", kind " + format.Clean(string(b.Kind)))
+		s.WriteString(", kind " + b.Kind.String())
 	}
 	if neck {
 		s.WriteString("\npart of the neck")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // hex returns the color 0xRRGGBB.
@@ -45,11 +46,11 @@ var (
 
 // kindHatch is the slope of the hatch lines of each kind of box, 0 for none. Hatches distinguish
 // the kinds without color.
-var kindHatch = map[bottle.Kind]int{bottle.GC: 1, bottle.Runtime: -1, bottle.Tracer: -1}
+var kindHatch = map[timeline.Kind]int{bottle.GC: 1, bottle.Runtime: -1, bottle.Tracer: -1}
 
 // kindNames lists the kinds as named in the legend, in its order.
 var kindNames = []struct {
-	kind bottle.Kind
+	kind timeline.Kind
 	name string
 }{
 	{bottle.GC, "garbage collector"},

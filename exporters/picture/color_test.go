@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 func TestContrast(t *testing.T) {
@@ -26,7 +27,7 @@ func TestContrast(t *testing.T) {
 }
 
 func TestEveryColorStandsOut(t *testing.T) {
-	check := func(list []color.RGBA, kind bottle.Kind) {
+	check := func(list []color.RGBA, kind timeline.Kind) {
 		for i, c := range list {
 			h := c
 			if kindHatch[kind] != 0 {

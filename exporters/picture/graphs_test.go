@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 const ms = time.Millisecond
 
 // box makes a box by its height and width.
-func box(group string, kind bottle.Kind, share time.Duration, parallelism float64) bottle.Box {
+func box(group string, kind timeline.Kind, share time.Duration, parallelism float64) bottle.Box {
 	return bottle.Box{
 		Group: group, Kind: kind, Goroutines: 1, Share: share, Parallelism: parallelism,
 		Running:         time.Duration(math.Round(float64(share) * parallelism)),

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
+	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
@@ -38,7 +39,7 @@ var hostileNames = []string{
 func hostile() *bottle.Graph {
 	var boxes []bottle.Box
 	for i, name := range hostileNames {
-		b := box(name, bottle.Kind([]string{"application", "gc", "runtime", "tracer", "<kind>"}[i%5]), time.Duration(i*i+1)*7*ms, float64(i)/2+0.5)
+		b := box(name, timeline.Kind(i%5), time.Duration(i*i+1)*7*ms, float64(i)/2+0.5)
 		b.Waiting = map[string]time.Duration{name: 3 * ms}
 		boxes = append(boxes, b)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // A legend is a table: a row for each part of a picture with its color, name and numbers.
@@ -167,7 +168,7 @@ func blockedBy(b *bottle.Box) string {
 
 // kindNotes explains the hatches.
 func (m *model) kindNotes() (out []note) {
-	seen := map[bottle.Kind]*entry{}
+	seen := map[timeline.Kind]*entry{}
 	for _, e := range m.entries {
 		if largest := seen[e.box.Kind]; largest == nil || e.box.Share > largest.box.Share {
 			seen[e.box.Kind] = e

@@ -11,6 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // model is the content of a picture of bottle graphs, before layout: the groups that are drawn,
@@ -142,7 +143,7 @@ func ran(boxes []bottle.Box) (out []bottle.Box, never int) {
 // and in the whole graph.
 func (m *model) fold(top int) error {
 	whole := m.whole.graph
-	before, kept, others := map[chart.Key]bool{}, map[chart.Key]bool{}, map[bottle.Kind]string{}
+	before, kept, others := map[chart.Key]bool{}, map[chart.Key]bool{}, map[timeline.Kind]string{}
 	for i := range whole.Boxes {
 		before[chart.KeyOf(&whole.Boxes[i])] = true
 	}

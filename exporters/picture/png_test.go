@@ -14,6 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // WritePNG is png.Write, which this package cannot import.
@@ -131,13 +132,13 @@ func TestPNGShowsTheBoxes(t *testing.T) {
 	}
 }
 
-func kindOf(g *bottle.Graph, name string) bottle.Kind {
+func kindOf(g *bottle.Graph, name string) timeline.Kind {
 	for i := range g.Boxes {
 		if fullName(g.Boxes[i].Group) == name {
 			return g.Boxes[i].Kind
 		}
 	}
-	return ""
+	return 0
 }
 
 // inkIn counts the pixels of an area that differ from the color of its first one.

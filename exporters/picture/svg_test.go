@@ -15,6 +15,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // allowed has all elements and attributes of a picture: none of them runs, loads or refers to
@@ -194,7 +195,7 @@ func FuzzSVG(f *testing.F) {
 			parallelism = math.Mod(parallelism, 1e5)
 		}
 		g := graph(procs, time.Duration(idle),
-			bottle.Box{Group: name, Kind: bottle.Kind(kind), Share: time.Duration(share), Running: time.Duration(share) / 3, Parallelism: parallelism, Waiting: map[string]time.Duration{name: 1}},
+			bottle.Box{Group: name, Kind: timeline.Kind(len(kind)), Share: time.Duration(share), Running: time.Duration(share) / 3, Parallelism: parallelism, Waiting: map[string]time.Duration{name: 1}},
 			box(kind, bottle.GC, time.Duration(share)/7, parallelism/3))
 		g.Offered = share%2 == 0
 		g.Warnings = []string{name}

@@ -157,10 +157,7 @@ func (b *graphBuilder) graph(g *bottle.Graph, isWindow bool) {
 		if b.grouped == "goroutine" {
 			label = "" // it would be a goroutine id
 		}
-		kind := string(box.Kind)
-		if kind != "" { // one of four, except in a hand-made graph
-			kind = cleanName(kind)
-		}
+		kind := box.Kind.String()
 		root := groupFrame(name)
 		if len(b.chosen[box]) == 0 {
 			add([]frame{root}, box.Share, box.Running, label, kind, noSource)

@@ -22,9 +22,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-func box(group string, kind bottle.Kind, share, running time.Duration) bottle.Box {
+func box(group string, kind timeline.Kind, share, running time.Duration) bottle.Box {
 	return bottle.Box{
 		Group: group, Kind: kind, Goroutines: 1, Share: share, Running: running,
 		Parallelism: float64(running) / float64(max(1, share)), SelfParallelism: math.NaN(),
@@ -188,7 +189,7 @@ func TestHeader(t *testing.T) {
 func TestLimits(t *testing.T) {
 	graph := func(boxes int, start time.Duration, name string) *bottle.Graph {
 		g := &bottle.Graph{Start: start, Idle: 7, GroupBy: "user-region"}
-		kinds := []bottle.Kind{bottle.Application, bottle.Application, bottle.GC, bottle.Runtime, bottle.Tracer}
+		kinds := []timeline.Kind{bottle.Application, bottle.Application, bottle.GC, bottle.Runtime, bottle.Tracer}
 		for i := range boxes {
 			g.Boxes = append(g.Boxes, box(fmt.Sprintf("%s%d", name, i), kinds[i%len(kinds)], 1000, 2000))
 		}
@@ -345,7 +346,7 @@ func FuzzProfile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, kind, by, warning string) {
 		g := sorting()
 		g.GroupBy, g.Warnings = by, []string{warning}
-		g.Boxes[0].Group, g.Boxes[1].Kind = name, bottle.Kind(kind)
+		g.Boxes[0].Group, g.Boxes[1].Kind = name, timeline.Kind(len(kind))
 		var buf bytes.Buffer
 		if err := pprof.Write(&buf, g, pprof.Options{}); err != nil {
 			t.Fatal(err)

@@ -95,7 +95,7 @@ func graphList(g *bottle.Graph, n *namer) (list []bottle.Graph, collectors []str
 		plain := *w
 		plain.Verdict = nil // the page has that of the whole, in words
 		for i := range w.Boxes {
-			n.group(w.Boxes[i].Group, string(w.Boxes[i].Kind))
+			n.group(w.Boxes[i].Group, w.Boxes[i].Kind.String())
 		}
 		list, collectors = append(list, plain), append(collectors, w.Collector.String())
 	}

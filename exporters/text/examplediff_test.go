@@ -28,8 +28,8 @@ func ExampleWriteDiff() {
 	// lost to groups   25.0%   10.7%   0.43x
 	// wall time       900 ms  700 ms   0.78x
 	//
-	// share before   after   change  lost before   after   change  group
-	//       300 ms  100 ms  -200 ms       900 ms  300 ms  -600 ms  main.merge
+	// share before   after   change  lost before   after   change  group       kind
+	//       300 ms  100 ms  -200 ms       900 ms  300 ms  -600 ms  main.merge  application
 	//       300 ms  100 ms  -200 ms       900 ms  300 ms  -600 ms  all
 	// No room for: parallelism.
 	// 1 row changed by less than 900 µs.

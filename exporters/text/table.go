@@ -12,6 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // table lists the idle time, the boxes from the top of the bottle, and the sums. Without room for
@@ -149,9 +150,9 @@ func columnsOfHeading(heading string) int {
 }
 
 // withKind appends the kind to the name of a group that is not the program's own.
-func (m *model) withKind(name string, kind bottle.Kind) string {
-	suffix := "(" + clean(string(kind)) + ")"
-	if kind == bottle.Application || kind == "" || name == string(kind) || strings.HasSuffix(name, suffix) || kind == bottle.GC && strings.Contains(name, "GC") {
+func (m *model) withKind(name string, kind timeline.Kind) string {
+	suffix := "(" + kind.String() + ")"
+	if kind == bottle.Application || name == kind.String() || strings.HasSuffix(name, suffix) || kind == bottle.GC && strings.Contains(name, "GC") {
 		return name
 	}
 	return name + " " + suffix

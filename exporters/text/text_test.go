@@ -434,7 +434,7 @@ func FuzzWrite(f *testing.F) {
 		g.GroupBy, g.Warnings = reason, []string{warning}
 		g.Boxes[0].Group, g.Boxes[2].Group = name, reason+name
 		g.Boxes[2].Waiting = map[string]time.Duration{reason: 5, name: 7}
-		g.Boxes[1].Kind = bottle.Kind(warning)
+		g.Boxes[1].Kind = timeline.Kind(len(warning))
 		g.Windows[0].Boxes[1].Group = name
 		out := write(t, g, text.Options{Width: width, Color: color})
 		if color {

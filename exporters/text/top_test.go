@@ -14,6 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // later is sorting a second later: main.main has less of the time, and there is a new group.
@@ -66,7 +67,7 @@ func hostileView(name string, groups int, wall time.Duration, problem string) *t
 	g := &bottle.Graph{Wall: wall, Idle: wall / 10, Procs: 4, GroupBy: name, Instances: 3, Warnings: []string{name}}
 	for i := range groups {
 		share := wall / time.Duration(groups+1)
-		g.Boxes = append(g.Boxes, bottle.Box{Group: fmt.Sprint(name, i), Kind: bottle.Kind([]string{"application", "gc", "runtime", "tracer", name}[i%5]), Share: share,
+		g.Boxes = append(g.Boxes, bottle.Box{Group: fmt.Sprint(name, i), Kind: timeline.Kind(i % 5), Share: share,
 			Running: share * time.Duration(i), Parallelism: float64(i), SelfParallelism: math.NaN(), Runnable: time.Duration(i) * wall, Waiting: map[string]time.Duration{name: wall, "mutex": wall / 3}})
 	}
 	g.SetProcs(4)

@@ -34,7 +34,7 @@ func searchNames(groups int) []string {
 func graphOf(names []string, start, wall time.Duration, turn int) *bottle.Graph {
 	g := &bottle.Graph{Start: start, Wall: wall, Procs: 4, GoVersion: "go1.26", GroupBy: "function"}
 	left := wall - wall/50
-	add := func(name string, kind bottle.Kind, share time.Duration, p float64) {
+	add := func(name string, kind timeline.Kind, share time.Duration, p float64) {
 		if share > left {
 			share = left
 		}
@@ -178,7 +178,8 @@ func testTasks() *granularity.Profile {
 }
 
 func testSpeedup() []*speedup.Stack {
-	s := &speedup.Stack{N: 4, Speedup: 2.5, Workers: speedup.Workers{Selector: "main.work", Count: 4}}
+	s := &speedup.Stack{N: 4, Speedup: 2.5}
+	s.Workers.Selector, s.Workers.Count = "main.work", 4
 	s.Components[speedup.SyncMutex] = .8
 	s.Components[speedup.Imbalance] = .4
 	s.Components[speedup.GCAssist] = .2

@@ -9,12 +9,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // Key identifies a group in several graphs. The zero Key is the idle time.
 type Key struct {
 	Group string
-	Kind  bottle.Kind
+	Kind  timeline.Kind
 }
 
 // KeyOf returns the key of a box.
@@ -59,7 +60,7 @@ func (p *Palette[Color]) Next(list []Color) Color {
 }
 
 // Of returns the next color for a group.
-func (p *Palette[Color]) Of(kind bottle.Kind, neck bool) Color {
+func (p *Palette[Color]) Of(kind timeline.Kind, neck bool) Color {
 	switch {
 	case kind == bottle.GC:
 		return p.Next(p.GC)

@@ -49,7 +49,7 @@ func exemplarsOf(live *bottleneck.Live) map[cell]*Exemplar {
 			b := &g.Boxes[i]
 			for reason, sites := range b.Sites {
 				if len(sites) > 0 {
-					take(cell{blocked, label(b.Group), label(string(b.Kind)), label(reason)}, sites[0].Time, Label{"at", sites[0].Func})
+					take(cell{blocked, label(b.Group), label(b.Kind.String()), label(reason)}, sites[0].Time, Label{"at", sites[0].Func})
 				}
 			}
 		}

@@ -256,7 +256,7 @@ func (r *Reader) totals(live *bottleneck.Live) map[cell]int64 {
 		sizes := map[cell]int64{}
 		for i := range g.Boxes {
 			b := &g.Boxes[i]
-			name, kind := label(b.Group), label(string(b.Kind))
+			name, kind := label(b.Group), label(b.Kind.String())
 			sizes[cell{name: name, kind: kind}] += int64(b.Share)
 			add("bottleneck_share_seconds_total", name, kind, "", int64(b.Share))
 			add("bottleneck_running_seconds_total", name, kind, "", int64(b.Running))

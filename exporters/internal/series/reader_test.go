@@ -14,6 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 type source struct{ live bottleneck.Live }
@@ -188,7 +189,7 @@ func largest() (*source, *tasker) {
 	src := &source{live: bottleneck.Live{From: time.Unix(1000, 0), To: time.Unix(1010, 0)}}
 	g := graph(10_000, time.Millisecond)
 	for i := range g.Boxes {
-		g.Boxes[i].Kind = []bottle.Kind{bottle.Application, bottle.GC, bottle.Runtime, bottle.Tracer}[i%4]
+		g.Boxes[i].Kind = []timeline.Kind{bottle.Application, bottle.GC, bottle.Runtime, bottle.Tracer}[i%4]
 		g.Boxes[i].Share += time.Duration(i)
 	}
 	src.live.Bottle = g
