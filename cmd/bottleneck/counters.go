@@ -301,11 +301,11 @@ func (c *counted) timeline(width, long int, d drawing) (*query.Lanes, error) {
 }
 
 // laneName returns the name of a timeline.
-func laneName(l *query.Lane) string {
-	if l.Group != "" {
-		return l.Key + " " + format.Func(l.Group)
+func laneName(key, group string) string {
+	if group != "" {
+		return key + " " + format.Func(group)
 	}
-	return format.Func(l.Key)
+	return format.Func(key)
 }
 
 func (c *counted) drawLanes(d drawing) (*picture.Drawing, error) {
@@ -316,7 +316,7 @@ func (c *counted) drawLanes(d drawing) (*picture.Drawing, error) {
 	per := float64(l.To-l.From) / float64(l.Width)
 	var list []picture.Series
 	for i := range l.Lanes {
-		lane := picture.Series{Name: laneName(&l.Lanes[i]), Begin: l.From, End: l.To, Values: make([]float64, l.Width), Ended: make([]string, l.Width)}
+		lane := picture.Series{Name: laneName(l.Lanes[i].Key, l.Lanes[i].Group), Begin: l.From, End: l.To, Values: make([]float64, l.Width), Ended: make([]string, l.Width)}
 		for _, x := range l.Lanes[i].Cells {
 			for at := range x.Width {
 				lane.Values[x.X+at] = float64(x.Busy) / per / float64(x.Width)
@@ -357,7 +357,7 @@ func writeLanes(w io.Writer, c *counted, d drawing) error {
 				line[x.X+x.Width-1] = g
 			}
 		}
-		name := []rune(format.Clean(laneName(&l.Lanes[i])))
+		name := []rune(format.Clean(laneName(l.Lanes[i].Key, l.Lanes[i].Group)))
 		fmt.Fprintf(w, "%-*s %s\n", names, string(name[:min(len(name), names)]), strings.TrimRight(string(line), " "))
 	}
 	if l.Omitted > 0 {

@@ -350,26 +350,18 @@ func addMetrics(r *Recording, names []string, samples []archive.MetricSample) {
 		c := Counter{Name: name, Unit: m.Unit, Level: m.Level, Source: "runtime/metrics", Values: make([]int64, r.Len())}
 		if m.Level {
 			c.Accuracy = Observed
-			levelOfMetric(r, &c, i, zero, samples)
+			for row := range c.Values {
+				end := r.Begin[row] + r.Duration[row]
+				after := sort.Search(len(samples), func(k int) bool { return samples[k].Wall-zero > end })
+				if c.Values[row] = Unknown; after > 0 {
+					c.Values[row] = archive.Clamp(samples[after-1].Values[i])
+				}
+			}
 		} else {
 			c.Accuracy = Interpolated
 			divideMetric(r, &c, i, zero, samples)
 		}
 		r.Counters = append(r.Counters, c)
-	}
-}
-
-func levelOfMetric(r *Recording, c *Counter, i int, zero int64, samples []archive.MetricSample) {
-	ends := rowsByEnd(r)
-	k := -1
-	for _, row := range ends {
-		for k+1 < len(samples) && samples[k+1].Wall-zero <= r.Begin[row]+r.Duration[row] {
-			k++
-		}
-		c.Values[row] = Unknown
-		if k >= 0 {
-			c.Values[row] = archive.Clamp(samples[k].Values[i])
-		}
 	}
 }
 

@@ -22,28 +22,26 @@ import (
 // warning, and an error (a *[timeline.Error]). The recording is nil only if nothing could be read,
 // or if it has too many quanta.
 func Read(ctx context.Context, r io.Reader, opt Options, observers ...timeline.Observer) (*Recording, error) {
-	rec, _, err := read(ctx, r, opt, observers)
-	return rec, err
+	return NewObserver(opt).read(ctx, r, observers)
 }
 
-// read also returns the observer.
-func read(ctx context.Context, r io.Reader, opt Options, observers []timeline.Observer) (*Recording, *Observer, error) {
-	o := NewObserver(opt)
-	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, append(observers, o)...)
+func (o *Observer) read(ctx context.Context, r io.Reader, observers []timeline.Observer) (*Recording, error) {
+	info, err := timeline.Read(ctx, r, timeline.Options{Name: o.opt.Name, Progress: o.opt.Progress, MaxMemory: o.opt.MaxMemory}, append(observers, o)...)
 	if info.Generations == 0 {
-		return nil, o, err
+		return nil, err
 	}
 	rec, tooMany := o.Recording()
 	if tooMany != nil {
-		return nil, o, tooMany
+		return nil, tooMany
 	}
 	rec.Warnings = append(rec.Warnings, info.Warnings(err)...)
-	return rec, o, err
+	return rec, err
 }
 
-// readJoined makes a recording of a trace and samples.
-func readJoined(ctx context.Context, traceReader, sampleReader io.Reader, m *archive.Meta, opt Options, observers ...timeline.Observer) (*Recording, error) {
-	r, o, err := read(ctx, traceReader, opt, observers)
+// readJoined makes a recording of a trace and samples, which are nil if nothing was counted.
+func readJoined(ctx context.Context, trace, samples io.Reader, m *archive.Meta, opt Options, observers []timeline.Observer) (*Recording, error) {
+	o := NewObserver(opt)
+	r, err := o.read(ctx, trace, observers)
 	if r == nil {
 		return nil, err
 	}
@@ -52,10 +50,10 @@ func readJoined(ctx context.Context, traceReader, sampleReader io.Reader, m *arc
 	}
 	addMetrics(r, m.MetricNames, m.Metrics)
 	r.Warnings = append(r.Warnings, m.Warnings...)
-	if m.Begin == 0 {
+	if samples == nil {
 		return r, err
 	}
-	s, serr := archive.ReadSamples(sampleReader, m)
+	s, serr := archive.ReadSamples(samples, m)
 	if serr != nil {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("The records of events could not be read to their end: %v.", serr))
 		err = errors.Join(err, serr)
@@ -135,14 +133,14 @@ func ReadArchiveAt(ctx context.Context, r io.ReaderAt, size int64, opt Options, 
 		return fail(err)
 	}
 	if m.Begin == 0 {
-		return readJoined(ctx, t, bytes.NewReader(nil), m, opt, observers...)
+		return readJoined(ctx, t, nil, m, opt, observers)
 	}
 	s, err := z.Open(archive.SamplesMember)
 	if err != nil {
 		return fail(fmt.Errorf("not a whole archive of counters: %w", err))
 	}
 	defer s.Close()
-	return readJoined(ctx, t, io.LimitReader(s, maxSamples), m, opt, observers...)
+	return readJoined(ctx, t, io.LimitReader(s, maxSamples), m, opt, observers)
 }
 
 // TraceIn returns the execution trace in an archive, compressed as in the archive.

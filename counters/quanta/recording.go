@@ -1,11 +1,8 @@
 package quanta
 
 import (
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -18,48 +15,47 @@ import (
 const Unknown = math.MinInt64
 
 // Recording is a table with one row for each scheduling quantum, an interval in which a goroutine
-// ran without a break. It consists of columns of the same length, in the order of Begin. In JSON,
-// it has the same fields, with times in nanoseconds: see [ReadJSON].
+// ran without a break. It consists of columns of the same length, in the order of Begin.
 type Recording struct {
 	// Name is the name of the recording for people: a file's name, a command.
-	Name string `json:"name"`
+	Name string
 	// GoVersion is the Go version of the recorded program, and Procs its largest GOMAXPROCS; "" and
 	// 0 if unknown.
-	GoVersion string `json:"go_version"`
-	Procs     int    `json:"procs"`
+	GoVersion string
+	Procs     int
 	// Start is the wall-clock time of the start of the recording; zero if unknown.
-	Start time.Time `json:"start,omitzero"`
+	Start time.Time
 	// Wall is the length of the recording.
-	Wall time.Duration `json:"wall"`
+	Wall time.Duration
 
 	// The columns of a row.
-	Goroutine []int64  `json:"goroutine,omitempty"`
-	Group     []int32  `json:"group,omitempty"`    // index into Groups
-	Thread    []int64  `json:"thread,omitempty"`   // of the operating system, −1 if unknown
-	Proc      []int32  `json:"proc,omitempty"`     // the P, −1 if unknown
-	Begin     []int64  `json:"begin,omitempty"`    // ns from the beginning of the recording
-	Duration  []int64  `json:"duration,omitempty"` // ns
-	Ending    []Ending `json:"ended,omitempty"`
+	Goroutine []int64
+	Group     []int32 // index into Groups
+	Thread    []int64 // of the operating system, −1 if unknown
+	Proc      []int32 // the P, −1 if unknown
+	Begin     []int64 // ns from the beginning of the recording
+	Duration  []int64 // ns
+	Ending    []Ending
 	// Wait is the reason, if Ending is Blocked, SyscallBlocked or InC.
-	Wait []timeline.Wait `json:"wait,omitempty"`
+	Wait []timeline.Wait
 	// Func is an index into Funcs: the top function at the end; 0 if unknown.
-	Func []int32 `json:"func,omitempty"`
+	Func []int32
 	// Caller is an index into Funcs: the caller of Func; 0 if unknown. It is empty if no caller is
 	// known.
-	Caller []int32 `json:"caller,omitempty"`
+	Caller []int32
 
 	// Groups and Funcs are the names to which columns refer. Funcs[0] is "".
-	Groups []Group  `json:"groups,omitempty"`
-	Funcs  []string `json:"funcs,omitempty"`
+	Groups []Group
+	Funcs  []string
 
 	// Counters are additional columns: counts during each quantum, or levels at its end.
-	Counters []Counter `json:"counters"`
+	Counters []Counter
 	// Markers and Spans are events besides the quanta, in the order of time.
-	Markers []Marker `json:"markers,omitempty"`
-	Spans   []Span   `json:"spans,omitempty"`
+	Markers []Marker
+	Spans   []Span
 	// Warnings are full sentences about the reliability of the numbers, and about the counters that
 	// were refused, with the reason.
-	Warnings []string `json:"warnings,omitempty"`
+	Warnings []string
 }
 
 // Len returns the number of quanta.
@@ -88,14 +84,10 @@ func (r *Recording) CheckValid() error {
 			err = fmt.Errorf("column %s has %d rows, column Begin %d", name, rows, n)
 		}
 	}
-	column("Goroutine", len(r.Goroutine))
-	column("Group", len(r.Group))
-	column("Thread", len(r.Thread))
-	column("Proc", len(r.Proc))
-	column("Duration", len(r.Duration))
-	column("Ending", len(r.Ending))
-	column("Wait", len(r.Wait))
-	column("Func", len(r.Func))
+	names := []string{"Goroutine", "Group", "Thread", "Proc", "Duration", "Ending", "Wait", "Func"}
+	for i, rows := range []int{len(r.Goroutine), len(r.Group), len(r.Thread), len(r.Proc), len(r.Duration), len(r.Ending), len(r.Wait), len(r.Func)} {
+		column(names[i], rows)
+	}
 	if len(r.Caller) > 0 {
 		column("Caller", len(r.Caller))
 	}
@@ -126,63 +118,10 @@ func (r *Recording) CheckValid() error {
 	return nil
 }
 
-// values are the values of a counter by row. In JSON, Unknown is null.
-type values []int64
-
-// MarshalJSON writes an array of numbers and null.
-func (v values) MarshalJSON() ([]byte, error) {
-	b := append(make([]byte, 0, 2+8*len(v)), '[')
-	for i, n := range v {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if n == Unknown {
-			b = append(b, "null"...)
-		} else {
-			b = strconv.AppendInt(b, n, 10)
-		}
-	}
-	return append(b, ']'), nil
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (v *values) UnmarshalJSON(data []byte) error {
-	var numbers []*int64
-	if err := json.Unmarshal(data, &numbers); err != nil {
-		return err
-	}
-	*v = make(values, len(numbers))
-	for i, n := range numbers {
-		if (*v)[i] = Unknown; n != nil {
-			(*v)[i] = *n
-		}
-	}
-	return nil
-}
-
-// ReadJSON reads and checks a recording written by json.Marshal.
-func ReadJSON(r io.Reader) (*Recording, error) {
-	rec := &Recording{}
-	dec := json.NewDecoder(r)
-	err := dec.Decode(rec)
-	if err == nil {
-		if _, end := dec.Token(); end != io.EOF {
-			err = errors.New("unexpected data after the recording")
-		}
-	}
-	if err == nil {
-		err = rec.CheckValid()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("quanta: reading JSON: %w", err)
-	}
-	return rec, nil
-}
-
 // Group names goroutines that belong together.
 type Group struct {
-	Name string        `json:"name"`
-	Kind timeline.Kind `json:"kind"`
+	Name string
+	Kind timeline.Kind
 }
 
 // Counter is a column of a Recording.
@@ -199,7 +138,7 @@ type Counter struct {
 	Source   string `json:"source"`
 	Accuracy string `json:"accuracy"`
 	// Values has one value per row: the change during the quantum, the level, or Unknown.
-	Values values `json:"values,omitempty"`
+	Values []int64 `json:"-"`
 	// Total is the total count of the recording, and Remainder its part in no quantum: the known
 	// Values and Remainder sum to Total. Both are 0 for levels.
 	Total     int64 `json:"total"`
@@ -268,14 +207,4 @@ type Span struct {
 	Name  string `json:"name"`  // as in the trace: "GC concurrent mark phase", "stop-the-world (…)"
 	Begin int64  `json:"begin"` // ns from the beginning of the recording
 	End   int64  `json:"end"`   // likewise
-}
-
-// rowsByEnd returns the rows in the order of their ends.
-func rowsByEnd(r *Recording) []int32 {
-	rows := make([]int32, r.Len())
-	for i := range rows {
-		rows[i] = int32(i)
-	}
-	slices.SortStableFunc(rows, func(a, b int32) int { return cmp.Compare(r.Begin[a]+r.Duration[a], r.Begin[b]+r.Duration[b]) })
-	return rows
 }

@@ -89,7 +89,7 @@ func TestRowsPages(t *testing.T) {
 	for _, descending := range []bool{false, true} {
 		var all []quantum
 		for offset := 0; ; offset += 50 {
-			page := answer(t, e, Query{Filter: "duration > 10us", Rows: &Rows{Sort: "minor_faults", Metrics: []string{"minor_faults"}, Descending: descending, Offset: offset, Limit: 50}}).Rows
+			page := answer(t, e, Query{Filter: "duration > 10us", Rows: &rowPage{Sort: "minor_faults", Metrics: []string{"minor_faults"}, Descending: descending, Offset: offset, Limit: 50}}).Rows
 			if len(page.Rows) == 0 {
 				break
 			}
@@ -148,7 +148,7 @@ func itoa(i int) string { return formatNumber(float64(i)) }
 // Every quantum is in the bin in which a filter finds it.
 func TestDensity(t *testing.T) {
 	e := explorer(t, made(25, 2000))
-	d := answer(t, e, Query{Density: &Density{X: "duration", Y: "minor_faults", Width: 4, Height: 3}}).Density
+	d := answer(t, e, Query{Density: &density{X: "duration", Y: "minor_faults", Width: 4, Height: 3}}).Density
 	if s := statsOf(t, e, "duration", "known(minor_faults)"); d.XRange[0] != float64(s.Min) || d.XRange[1] != float64(s.Max) || *d.YRange != [2]float64{0, 3} {
 		t.Fatalf("ranges %v and %v, want %v to %v and 0 to 3", d.XRange, d.YRange, s.Min, s.Max)
 	}
@@ -169,7 +169,7 @@ func TestDensity(t *testing.T) {
 		t.Errorf("%d counted, %d outside, %d known, %d unknown", total, d.Outside, d.Known, d.Unknown)
 	}
 	// On a logarithmic axis: a seventh of the decades per bin, and zeros outside.
-	d = answer(t, e, Query{Density: &Density{X: "duration", Y: "1", LogX: true, Width: 7, Height: 1}}).Density
+	d = answer(t, e, Query{Density: &density{X: "duration", Y: "1", LogX: true, Width: 7, Height: 1}}).Density
 	edge := func(i int) string {
 		return formatNumber(d.XRange[0] * math.Pow(d.XRange[1]/d.XRange[0], float64(i)/7))
 	}
@@ -234,7 +234,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-func checkLane(t *testing.T, rec *quanta.Recording, e *Explorer, by string, lane Lane, from, to int64, width int) {
+func checkLane(t *testing.T, rec *quanta.Recording, e *Explorer, by string, lane lane, from, to int64, width int) {
 	t.Helper()
 	keys, _ := e.by(by)
 	busy := make([]float64, width)

@@ -62,9 +62,9 @@ func BenchmarkAnswer(b *testing.B) {
 	ten := []string{"duration", "gap", "cycles", "instructions", "minor_faults", "heap", "instructions / cycles", "cycles / duration", "begin", "change(heap)"}
 	for name, q := range map[string]Query{
 		"table":     {Table: &Table{By: "group", Metrics: []string{"cycles", "instructions / cycles"}}},
-		"rows":      {Rows: &Rows{Sort: "cycles", Descending: true}},
+		"rows":      {Rows: &rowPage{Sort: "cycles", Descending: true}},
 		"bins":      {Table: &Table{Metrics: []string{"instructions / cycles"}, Bins: 400}},
-		"density":   {Density: &Density{X: "duration", Y: "cycles"}},
+		"density":   {Density: &density{X: "duration", Y: "cycles"}},
 		"lanes":     {Lanes: &Lanes{By: "goroutine", Metric: "cycles"}},
 		"correlate": {Filter: "goroutine <= 500", Correlate: ten},
 		"compare":   {Filter: "duration > 500us", Compare: []string{}},

@@ -58,13 +58,8 @@ func (e *Explorer) compare(ctx context.Context, metrics []string, a, b *Set) ([]
 		row.Metric, row.Unit, row.A, row.B = c.name, c.unit.String(), sides[0], sides[1]
 		out = append(out, row)
 	}
-	size := func(c comparison) float64 {
-		if !c.Standardized.Known() {
-			return -1
-		}
-		return math.Abs(float64(c.Standardized))
-	}
-	slices.SortStableFunc(out, func(a, b comparison) int { return cmp.Compare(size(b), size(a)) })
+	size := func(c comparison) float64 { return math.Abs(float64(c.Standardized)) }
+	slices.SortStableFunc(out, func(a, b comparison) int { return cmp.Compare(size(b), size(a)) }) // NaN is the least
 	return out, nil
 }
 
@@ -117,17 +112,18 @@ type correlation struct {
 	Spearman [][]Value `json:"spearman"`
 }
 
-// sample holds a metric for the rows of a set.
+// sample holds a metric for the rows of a set. ranking is nil if a value is unknown.
 type sample struct {
-	values         []float64
-	moments, ranks moments
-	ranking        []float64
-	complete       bool // all values are known
+	values, ranking []float64
+	moments, ranks  moments
 }
 
 func newSample(values []float64) *sample {
+	if slices.ContainsFunc(values, math.IsNaN) {
+		return &sample{values: values}
+	}
 	ranking := ranks(values)
-	return &sample{values, momentsOf(values), momentsOf(ranking), ranking, true}
+	return &sample{values, ranking, momentsOf(values), momentsOf(ranking)}
 }
 
 // correlate holds the metrics of the set in memory, 16 bytes per row and metric, and computes pairs
@@ -150,11 +146,7 @@ func (e *Explorer) correlate(ctx context.Context, texts []string, set *Set) (*co
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(values, math.IsNaN) {
-			samples[i] = &sample{values: values}
-		} else {
-			samples[i] = newSample(values)
-		}
+		samples[i] = newSample(values)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -174,7 +166,7 @@ func (e *Explorer) correlate(ctx context.Context, texts []string, set *Set) (*co
 
 // bothKnown returns the samples of the rows for which both are known.
 func bothKnown(x, y *sample) (*sample, *sample) {
-	if x.complete && y.complete {
+	if x.ranking != nil && y.ranking != nil {
 		return x, y
 	}
 	var a, b []float64

@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// Density holds the numbers of quanta by the values of two metrics, a binned scatter plot. A
+// density holds the numbers of quanta by the values of two metrics, a binned scatter plot. A
 // [Query] has the first six fields; the answer has all. The counts, Unknown and Outside sum to the
 // number of rows of the set.
-type Density struct {
+type density struct {
 	X      string `json:"x"`
 	Y      string `json:"y"`
 	Width  int    `json:"width"`  // bins; 0 means 200
@@ -40,13 +40,13 @@ type axis struct {
 	low, high   float64 // of the logarithms, if log
 }
 
-// density answers the question of a [Density] for a set. It takes about 15 ns per row.
-func (e *Explorer) density(ctx context.Context, q Density, set *Set) (*Density, error) {
+// density answers the question of a density for a set. It takes about 15 ns per row.
+func (e *Explorer) density(ctx context.Context, q density, set *Set) (*density, error) {
 	metrics, err := e.compileAll("density", 2, q.X, q.Y)
 	if err != nil {
 		return nil, err
 	}
-	d := &Density{
+	d := &density{
 		X: metrics[0].name, Y: metrics[1].name, XUnit: metrics[0].unit.String(), YUnit: metrics[1].unit.String(),
 		Width: cmp.Or(q.Width, 200), Height: cmp.Or(q.Height, 100), LogX: q.LogX, LogY: q.LogY,
 	}

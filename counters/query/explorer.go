@@ -43,8 +43,8 @@ func NewExplorer(rec *quanta.Recording) (*Explorer, error) {
 // Recording returns the recording, which must not be changed.
 func (e *Explorer) Recording() *quanta.Recording { return e.rec }
 
-// Name is a name that metrics can use.
-type Name struct {
+// metricName is a name that metrics can use.
+type metricName struct {
 	Name string `json:"name"` // as written in the language
 	// Title is the counter's own name, or the meaning of a built-in name.
 	Title    string `json:"title"`
@@ -57,7 +57,7 @@ type Name struct {
 
 // builtinName is a name that is available in every recording.
 type builtinName struct {
-	Name
+	metricName
 	column func(*Explorer) column
 }
 
@@ -70,26 +70,26 @@ var builtins = []builtinName{
 	}},
 	{builtin("begin", "beginning of the quantum", "ns"), func(e *Explorer) column { return integers(e.rec.Begin, quanta.Unknown) }},
 	{builtin("end", "end of the quantum", "ns"), func(e *Explorer) column {
-		return byRow(func(row int) float64 { return float64(e.rec.Begin[row] + e.rec.Duration[row]) })
+		return func(row int) float64 { return float64(e.rec.Begin[row] + e.rec.Duration[row]) }
 	}},
 	{builtin("goroutine", "number of the goroutine", ""), func(e *Explorer) column { return integers(e.rec.Goroutine, quanta.Unknown) }},
 	{builtin("thread", "number of the thread", ""), func(e *Explorer) column { return integers(e.rec.Thread, 0) }},
 	{builtin("proc", "number of the P", ""), func(e *Explorer) column { return integers(e.rec.Proc, 0) }},
 }
 
-func builtin(name, title, unit string) Name {
-	return Name{Name: name, Title: title, Unit: unit, Builtin: true}
+func builtin(name, title, unit string) metricName {
+	return metricName{Name: name, Title: title, Unit: unit, Builtin: true}
 }
 
 // Names returns the names that metrics can use: the built-in ones, and the counters of this
 // recording.
-func (e *Explorer) Names() (out []Name) {
+func (e *Explorer) Names() (out []metricName) {
 	for _, b := range builtins {
-		out = append(out, b.Name)
+		out = append(out, b.metricName)
 	}
 	for i := range e.rec.Counters {
 		c := &e.rec.Counters[i]
-		out = append(out, Name{
+		out = append(out, metricName{
 			Name: e.written(i), Title: c.Name, Unit: parseUnit(c.Unit).String(),
 			Level: c.Level, Source: c.Source, Accuracy: c.Accuracy,
 		})
@@ -102,7 +102,7 @@ func (e *Explorer) written(counter int) string {
 	name := e.rec.Counters[counter].Name
 	word := strings.ReplaceAll(name, "-", "_")
 	root, err := parse(word, (*lexer).metric)
-	taken := slices.IndexFunc(builtins, func(b builtinName) bool { return b.Name.Name == word }) >= 0
+	taken := slices.IndexFunc(builtins, func(b builtinName) bool { return b.Name == word }) >= 0
 	if err == nil && root.op == opName && root.text == word && !taken && e.counter(word, false) == counter {
 		return word
 	}

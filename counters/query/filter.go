@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -46,8 +47,8 @@ import (
 // return the number of known ones. But ! is the complement: !(minor_faults > 5) includes the quanta
 // whose faults are unknown.
 //
-// "" means all quanta. The error is an [*Error]. Texts longer than 16 KiB, nested more than 64
-// deep, or with more than 500 operations are errors. Parsing takes microseconds.
+// "" means all quanta. The error is an [*Error]. A text longer than 16 KiB is an error. Parsing takes
+// microseconds.
 func CheckFilter(text string) error {
 	_, err := parseFilter(text)
 	return err
@@ -140,18 +141,7 @@ func (v *evaluator) set(n *node) *Set {
 
 // where returns the set of the rows whose value passes a test.
 func (v *evaluator) where(c column, test func(float64) bool) *Set {
-	set := NoRows(v.e.rec.Len())
-	values := make([]float64, blockRows)
-	for lo := 0; lo < set.n && v.err == nil; lo += blockRows {
-		block := values[:min(blockRows, set.n-lo)]
-		c(block, lo)
-		for i, v := range block {
-			if test(v) {
-				set.add(lo + i)
-			}
-		}
-	}
-	return set
+	return RowsWhere(v.e.rec.Len(), func(row int) bool { return test(c(row)) })
 }
 
 // relations has the tests of a difference.
@@ -195,9 +185,7 @@ func (v *evaluator) in(n *node, u unit) func(float64) bool {
 func (v *evaluator) constant(n *node, u unit) float64 {
 	c, w := v.metric(n)
 	v.same(n, u, w)
-	var out [1]float64
-	c(out[:], 0)
-	return out[0]
+	return c(0)
 }
 
 // matcher returns a function that reports whether a text passes the test of a field.
@@ -206,8 +194,8 @@ func matcher(n *node) func(string) bool {
 	case "known":
 		return func(string) bool { return true }
 	case "=~", "!~":
-		re, err := compileRegexp(n.kids[1].text) // cannot fail: the parser compiled it
-		return func(text string) bool { return err == nil && re.MatchString(text) == (n.op == "=~") }
+		re := regexp.MustCompile(n.kids[1].text) // cannot fail: the parser compiled it
+		return func(text string) bool { return re.MatchString(text) == (n.op == "=~") }
 	}
 	texts := map[string]bool{}
 	for _, kid := range n.kids[1:] {
@@ -312,7 +300,7 @@ func (v *evaluator) during(n *node) *Set {
 			if u != nanoseconds && !u.free {
 				v.fail(kid, "a time is needed, not "+unitName(u), "")
 			}
-			c(ends[i:i+1], 0)
+			ends[i] = c(0)
 		}
 		return RowsWhere(rec.Len(), func(row int) bool {
 			begin, end := float64(rec.Begin[row]), float64(rec.Begin[row]+rec.Duration[row])

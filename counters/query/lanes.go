@@ -24,14 +24,14 @@ type Lanes struct {
 	Long int `json:"long,omitempty"`
 
 	Unit  string `json:"unit"`
-	Lanes []Lane `json:"lanes,omitzero"` // sorted by group and number, number, or run time
+	Lanes []lane `json:"lanes,omitzero"` // sorted by group and number, number, or run time
 	// Omitted is the number of lanes beyond the limit; they ran for OmittedBusy.
 	Omitted     int   `json:"omitted"`
 	OmittedBusy Value `json:"omitted_busy"`
 }
 
-// Lane is the timeline of one goroutine, processor, thread or group.
-type Lane struct {
+// lane is the timeline of one goroutine, processor, thread or group.
+type lane struct {
 	Key    string `json:"key"`
 	Number *int64 `json:"number,omitempty"` // the goroutine, processor or thread
 	Group  string `json:"group,omitempty"`  // of a goroutine
@@ -96,11 +96,11 @@ func (e *Explorer) lanes(ctx context.Context, q Lanes, set *Set) (*Lanes, error)
 		return nil, partError("lanes", "no lanes by %s: there are goroutine, proc, thread and group", quote(q.By))
 	}
 	q.Width, q.Limit = cmp.Or(q.Width, 1000), cmp.Or(q.Limit, 100)
-	q.Lanes, q.Omitted, q.OmittedBusy, q.Unit = []Lane{}, 0, 0, ""
+	q.Lanes, q.Omitted, q.OmittedBusy, q.Unit = []lane{}, 0, 0, ""
 	if q.Limit < 0 || q.Limit > 1000 || q.Width < 0 || q.Width > 10_000 {
 		return nil, partError("lanes", "%d lanes of %d pixels are not between 1 and 1000 of 10000", q.Limit, q.Width)
 	}
-	metric := constant(math.NaN())
+	metric := column(func(int) float64 { return math.NaN() })
 	if q.Metric != "" {
 		c, err := e.compileAll("lanes", 1, q.Metric)
 		if err != nil {
@@ -212,8 +212,8 @@ func (d *drawer) draw(row int, value float64) {
 }
 
 // lane converts the pixels of a key to cells.
-func (d *drawer) lane(key int32) Lane {
-	out := Lane{Key: d.keys.label(key), Number: d.keys.number(key), Group: d.group(key), Busy: Value(d.busy[key]), Quanta: d.quanta[key], Cells: []laneCell{}}
+func (d *drawer) lane(key int32) lane {
+	out := lane{Key: d.keys.label(key), Number: d.keys.number(key), Group: d.group(key), Busy: Value(d.busy[key]), Quanta: d.quanta[key], Cells: []laneCell{}}
 	busy := 0.0 // of the last cell
 	for x, p := range d.pixels[key] {
 		if p.n == 0 {

@@ -3,8 +3,6 @@ package query
 import (
 	"context"
 	"math"
-	"math/bits"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,16 +10,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
-// A metric is evaluated in blocks. The column of a node is a function that fills a slice with the
-// node's values for consecutive rows. NaN stands for an unknown value. Other results that would be
-// NaN or infinite are unknown, too.
-
-// blockRows is the number of rows evaluated at once, chosen so that the slices stay in the cache.
-const blockRows = 1024
-
-// column fills dst with the values of the rows from lo on. It has its own memory, so it is not safe
-// for concurrent use.
-type column func(dst []float64, lo int)
+// column returns the value of a metric for a row. NaN stands for an unknown value. Other results that
+// would be NaN or infinite are unknown, too.
+type column func(row int) float64
 
 // compiled is a metric prepared for a recording.
 type compiled struct {
@@ -67,7 +58,7 @@ func (e *Explorer) compileAll(part string, most int, texts ...string) (out []*co
 	return out, nil
 }
 
-// maxChanges bounds the number of columns that a metric computes in advance.
+// maxChanges bounds the changes of a metric: each nested one evaluates its argument twice.
 const maxChanges = 8
 
 // evaluator evaluates the nodes of an expression for a recording.
@@ -102,16 +93,16 @@ func (v *evaluator) metric(n *node) (column, unit) {
 		if n.text != "" {
 			u = suffixes[n.text].unit
 		}
-		return constant(n.value), u
+		return func(int) float64 { return n.value }, u
 	case opName, opString:
 		return v.named(n)
 	}
 	out, u := v.metric(n.kids[0])
 	switch n.op {
 	case opNeg:
-		return each(out, func(v float64) float64 { return -v }), u
+		return func(row int) float64 { return -out(row) }, u
 	case "abs":
-		return each(out, math.Abs), u
+		return func(row int) float64 { return math.Abs(out(row)) }, u
 	case "change":
 		if v.changes++; v.changes > maxChanges {
 			v.fail(n, "more than 8 changes in one metric", "")
@@ -152,28 +143,9 @@ func unitName(u unit) string {
 	return u.String()
 }
 
-func constant(v float64) column { return byRow(func(int) float64 { return v }) }
-
-func each(kid column, f func(float64) float64) column {
-	return func(dst []float64, lo int) {
-		kid(dst, lo)
-		for i, v := range dst {
-			dst[i] = f(v)
-		}
-	}
-}
-
 // combined returns the column of a function of two columns.
 func combined(a, b column, f func(a, b float64) float64) column {
-	buf := make([]float64, blockRows)
-	return func(dst []float64, lo int) {
-		right := buf[:len(dst)]
-		a(dst, lo)
-		b(right, lo)
-		for i, v := range right {
-			dst[i] = f(dst[i], v)
-		}
-	}
+	return func(row int) float64 { return f(a(row), b(row)) }
 }
 
 // finite turns infinities into unknown values.
@@ -188,7 +160,7 @@ func finite(v float64) float64 {
 func (v *evaluator) named(n *node) (column, unit) {
 	if n.op == opName {
 		for _, b := range builtins {
-			if b.Name.Name == n.text {
+			if b.Name == n.text {
 				return b.column(v.e), parseUnit(b.Unit)
 			}
 		}
@@ -205,73 +177,43 @@ func (v *evaluator) named(n *node) (column, unit) {
 	return integers(c.Values, quanta.Unknown+1), parseUnit(c.Unit)
 }
 
-// byRow returns the column of a function of the row.
-func byRow(f func(row int) float64) column {
-	return func(dst []float64, lo int) {
-		for i := range dst {
-			dst[i] = f(lo + i)
-		}
-	}
-}
-
 // sincePrevious returns the column of a function of the row and the goroutine's previous one.
 func sincePrevious(e *Explorer, f func(row, prev int) float64) column {
 	e.index()
-	return byRow(func(row int) float64 {
+	return func(row int) float64 {
 		if prev := e.prev[row]; prev >= 0 {
 			return f(row, int(prev))
 		}
 		return math.NaN()
-	})
+	}
 }
 
 // integers returns the column of an integer column of the table. Values below least are unknown.
 func integers[T int32 | int64](values []T, least int64) column {
-	return func(dst []float64, lo int) {
-		for i, v := range values[lo : lo+len(dst)] {
-			if dst[i] = float64(v); int64(v) < least {
-				dst[i] = math.NaN()
-			}
+	return func(row int) float64 {
+		if v := values[row]; int64(v) >= least {
+			return float64(v)
 		}
+		return math.NaN()
 	}
 }
 
-// changeOf returns the difference to the goroutine's previous quantum. That may be far back, so it
-// needs the whole column.
-func changeOf(e *Explorer, kid column) column {
-	values := make([]float64, e.rec.Len())
-	for lo := 0; lo < len(values); lo += blockRows {
-		kid(values[lo:min(lo+blockRows, len(values))], lo)
-	}
-	return sincePrevious(e, func(row, prev int) float64 { return finite(values[row] - values[prev]) })
+// changeOf returns the difference to the goroutine's previous quantum.
+func changeOf(e *Explorer, of column) column {
+	return sincePrevious(e, func(row, prev int) float64 { return finite(of(row) - of(prev)) })
 }
 
 // visit calls f with the rows of a set, in order, and their values in each column.
 func visit(ctx context.Context, set *Set, columns []column, f func(row int, values []float64)) error {
-	values, buffers := make([]float64, len(columns)), make([][]float64, len(columns))
-	for i := range buffers {
-		buffers[i] = make([]float64, blockRows)
-	}
-	for lo := 0; lo < set.n; lo += blockRows {
-		if lo%(blockRows*64) == 0 && ctx.Err() != nil {
+	values, n := make([]float64, len(columns)), 0
+	for row := range set.Rows() {
+		if n++; n&(1<<16-1) == 1 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		words := set.words[lo>>6 : min(lo+blockRows, len(set.words)<<6)>>6]
-		if !slices.ContainsFunc(words, func(w uint64) bool { return w != 0 }) {
-			continue
-		}
 		for i, c := range columns {
-			c(buffers[i][:min(blockRows, set.n-lo)], lo)
+			values[i] = c(row)
 		}
-		for i, w := range words {
-			for ; w != 0; w &= w - 1 {
-				at := i<<6 + bits.TrailingZeros64(w)
-				for j := range values {
-					values[j] = buffers[j][at]
-				}
-				f(lo+at, values)
-			}
-		}
+		f(row, values)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package query
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -72,36 +71,22 @@ func (n *node) isSet() bool {
 	return b > 0 && b <= bindTest || n.op == "all" || n.op == "none" || slices.Contains(setFunctions, n.op)
 }
 
-// quote returns a JSON string with minimal escaping.
+// quote returns a JSON string.
 func quote(s string) string {
 	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r < 0x20 || r == 0x7f:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.Encode(s) // cannot fail
+	return strings.TrimSpace(b.String())
 }
 
 // gcSpan is the span that "gc" stands for in a filter: the phase between the two pauses of a
 // collection.
 const gcSpan = "GC concurrent mark phase"
 
-// The limits of an expression. Input from a page is untrusted until it has been parsed.
-const (
-	maxText      = 16 << 10 // bytes
-	maxNesting   = 64
-	maxOperators = 500
-	maxRegexp    = 1000 // bytes
-)
+// maxText bounds an expression, in bytes, and so its depth and operations. Input from a page is
+// untrusted until it has been parsed.
+const maxText = 16 << 10
 
 // Error is an error in a [Query] or an expression. It also reports valid expressions with names that
 // a recording does not have. In JSON it is {"error":…, "part":…, "pos":…}.
@@ -110,10 +95,9 @@ type Error struct {
 	Input   string // the expression
 	Pos     int    // in its code points (Unicode characters), from 0; −1 if there is none
 	Message string
-	Near    string // suggested name, or ""
 }
 
-// Error returns the error with its position, counted from 1, and a suggestion.
+// Error returns the error with its position, counted from 1.
 func (e *Error) Error() string {
 	if e.Part != "" {
 		return "query: " + e.Part + ": " + e.text()
@@ -122,14 +106,10 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) text() string {
-	s := e.Message
-	if e.Pos >= 0 {
-		s = "at character " + strconv.Itoa(e.Pos+1) + ": " + s
+	if e.Pos < 0 {
+		return e.Message
 	}
-	if e.Near != "" {
-		s += "; did you mean " + e.Near + "?"
-	}
-	return s
+	return "at character " + strconv.Itoa(e.Pos+1) + ": " + e.Message
 }
 
 // MarshalJSON returns the error as JSON.
@@ -141,8 +121,12 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
+// syntaxError returns an error at a byte of a text, with a suggestion if near is not "".
 func syntaxError(text string, at int, message, near string) *Error {
-	return &Error{Input: text, Pos: utf8.RuneCountInString(text[:at]), Message: message, Near: near}
+	if near != "" {
+		message += "; did you mean " + near + "?"
+	}
+	return &Error{Input: text, Pos: utf8.RuneCountInString(text[:at]), Message: message}
 }
 
 // parse parses a whole text.
@@ -176,10 +160,8 @@ func recovered(err *error) {
 // lexer reads an expression. The parser requests the kind of token it expects, because a "-" is
 // part of a word in some places and an operator in others.
 type lexer struct {
-	text       string
-	at         int // in bytes
-	depth      int
-	operations int
+	text string
+	at   int // in bytes
 }
 
 func (l *lexer) filter() *node { return l.wantSet(l.expression(1)) }
@@ -199,30 +181,14 @@ func (l *lexer) wantNumber(n *node) *node {
 	return n
 }
 
-// nested parses an expression inside another one.
-func (l *lexer) nested(least int) *node {
-	if l.depth++; l.depth > maxNesting {
-		l.fail("nested more than 64 deep")
-	}
-	n := l.expression(least)
-	l.depth--
-	return n
-}
-
-// operation returns a node, and counts it.
-func (l *lexer) operation(op string, pos int, kids ...*node) *node {
-	if l.operations++; l.operations > maxOperators {
-		l.failAt(pos, "more than 500 operations", "")
-	}
-	return &node{op: op, pos: pos, kids: kids}
-}
+func operation(op string, pos int, kids ...*node) *node { return &node{op: op, pos: pos, kids: kids} }
 
 // expression parses operands and the operators between them that bind at least as tightly as least.
 func (l *lexer) expression(least int) (n *node) {
 	start := l.pos()
 	switch {
 	case least <= bindNot && l.take(opNot):
-		n = l.operation(opNot, start, l.wantSet(l.nested(bindNot)))
+		n = operation(opNot, start, l.wantSet(l.expression(bindNot)))
 	case least <= bindTest && isField(l.peekName()):
 		n = l.textTest()
 	default:
@@ -235,15 +201,15 @@ func (l *lexer) expression(least int) (n *node) {
 		case op == "":
 			return n
 		case op == opIn:
-			n = l.operation(opIn, start, append([]*node{n}, l.ranges()...)...)
+			n = operation(opIn, start, append([]*node{n}, l.ranges()...)...)
 		case op == "=~" || op == "!~":
 			l.failAt(at, "a regular expression needs text on its left: group, kind, func, caller, ended or wait", "")
 		case binding == bindTest:
-			n = l.operation(op, start, n, l.wantNumber(l.expression(bindSum)))
+			n = operation(op, start, n, l.wantNumber(l.expression(bindSum)))
 		case binding < bindTest:
-			n = l.operation(op, at, l.wantSet(n), l.wantSet(l.expression(binding+1)))
+			n = operation(op, at, l.wantSet(n), l.wantSet(l.expression(binding+1)))
 		default:
-			n = l.operation(op, at, l.wantNumber(n), l.wantNumber(l.expression(binding+1)))
+			n = operation(op, at, l.wantNumber(n), l.wantNumber(l.expression(binding+1)))
 		}
 	}
 }
@@ -276,7 +242,7 @@ func (l *lexer) textTest() *node {
 	field := &node{op: opField, pos: pos, text: l.name()}
 	if l.peekName() == opIn {
 		l.name()
-		n := l.operation(opIn, pos, field)
+		n := operation(opIn, pos, field)
 		l.must("(")
 		for more := true; more; more = l.take(",") {
 			n.kids = append(n.kids, l.value(field.text, false))
@@ -289,7 +255,7 @@ func (l *lexer) textTest() *node {
 	if !slices.Contains([]string{"=", "!=", "=~", "!~"}, relation) {
 		l.failAt(at, field.text+" is text: test it with =, !=, =~, !~ or in", "")
 	}
-	return l.operation(relation, pos, field, l.value(field.text, relation[1:] == "~"))
+	return operation(relation, pos, field, l.value(field.text, relation[1:] == "~"))
 }
 
 // value parses and checks the text with which a field is compared.
@@ -306,8 +272,8 @@ func (l *lexer) value(field string, pattern bool) *node {
 	values := fieldValues[field]
 	switch {
 	case pattern:
-		if _, err := compileRegexp(n.text); err != nil {
-			l.failAt(pos, err.Error(), "")
+		if _, err := regexp.Compile(n.text); err != nil {
+			l.failAt(pos, "regular expression: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "), "")
 		}
 	case values == nil:
 	case slices.Contains(values, n.text):
@@ -356,10 +322,10 @@ func (l *lexer) signed() *node {
 func (l *lexer) operand() *node {
 	pos := l.pos()
 	if l.take("-") {
-		return l.operation(opNeg, pos, l.wantNumber(l.nested(bindNeg)))
+		return operation(opNeg, pos, l.wantNumber(l.expression(bindNeg)))
 	}
 	if l.take("(") {
-		n := l.nested(1)
+		n := l.expression(1)
 		l.must(")")
 		return n
 	}
@@ -380,7 +346,7 @@ func (l *lexer) operand() *node {
 	case name == "all" || name == "none":
 		return &node{op: name, pos: pos}
 	case slices.Contains(setFunctions, name) || slices.Contains(numberFunctions, name):
-		return l.call(l.operation(name, pos))
+		return l.call(operation(name, pos))
 	}
 	return &node{op: opName, pos: pos, text: name}
 }
@@ -443,7 +409,7 @@ func (l *lexer) call(n *node) *node {
 	return n
 }
 
-func (l *lexer) argument() *node { return l.wantNumber(l.nested(1)) }
+func (l *lexer) argument() *node { return l.wantNumber(l.expression(1)) }
 
 // each parses an optional last argument, one of the allowed words.
 func (l *lexer) each(n *node, allowed ...string) {
@@ -501,7 +467,6 @@ func names[T fmt.Stringer](values []T) (out []string) {
 	return out
 }
 
-// failAt fails at a byte of the text, with a suggestion if near is not "".
 func (l *lexer) failAt(at int, message, near string) {
 	panic(syntaxError(l.text, at, message, near))
 }
@@ -622,16 +587,4 @@ func (l *lexer) number() *node {
 		l.failAt(n.pos, "the number is too large", "")
 	}
 	return n
-}
-
-// compileRegexp compiles a regular expression of package regexp.
-func compileRegexp(text string) (*regexp.Regexp, error) {
-	if len(text) > maxRegexp {
-		return nil, errors.New("the regular expression is longer than 1000 bytes")
-	}
-	re, err := regexp.Compile(text)
-	if err != nil {
-		return nil, fmt.Errorf("regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
-	}
-	return re, nil
 }

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"io"
 	"strings"
 	"time"
@@ -10,14 +11,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
-// WriteProfile writes the quanta of a set (nil means all) as a profile for go tool pprof: a sample
-// for each group, top function and caller, with the number of quanta, their run time, and the sums
-// of the known counters. Counters of levels have no sums.
+// WriteProfile writes the quanta of a set as a profile for go tool pprof: a sample for each group, top
+// function and caller, with the number of quanta, their run time, and the sums of the known counters.
+// Counters of levels have no sums.
 func (e *Explorer) WriteProfile(w io.Writer, set *Set) error {
 	rec := e.rec
-	if set == nil {
-		set = AllRows(rec.Len())
-	}
 	p := &profile.Profile{
 		SampleType: []*profile.ValueType{{Type: "quanta", Unit: "count"}, {Type: "running", Unit: "nanoseconds"}}, DefaultSampleType: "running",
 		DurationNanos: int64(max(0, rec.Wall)), PeriodType: &profile.ValueType{Type: "wall", Unit: "nanoseconds"}, Period: 1,
@@ -30,11 +28,8 @@ func (e *Explorer) WriteProfile(w io.Writer, set *Set) error {
 		if c.Level {
 			continue
 		}
-		unit := map[string]string{"ns": "nanoseconds", "bytes": "bytes"}[c.Unit]
-		if unit == "" {
-			unit = "count"
-		}
-		p.SampleType = append(p.SampleType, &profile.ValueType{Type: strings.NewReplacer("-", "_", "/", "_").Replace(c.Name), Unit: unit})
+		unit := map[string]string{"": "count", "ns": "nanoseconds"}[c.Unit]
+		p.SampleType = append(p.SampleType, &profile.ValueType{Type: strings.NewReplacer("-", "_", "/", "_").Replace(c.Name), Unit: cmp.Or(unit, c.Unit)})
 		columns = append(columns, c.Values)
 	}
 	locations := map[string]*profile.Location{}

@@ -21,8 +21,8 @@ type Query struct {
 	// Stats are metrics to summarize, at most 50.
 	Stats   []string `json:"stats,omitempty"`
 	Table   *Table   `json:"table,omitempty"`
-	Rows    *Rows    `json:"rows,omitempty"`
-	Density *Density `json:"density,omitempty"`
+	Rows    *rowPage `json:"rows,omitempty"`
+	Density *density `json:"density,omitempty"`
 	Lanes   *Lanes   `json:"lanes,omitempty"`
 	// Correlate are metrics whose correlations are computed, at most 20.
 	Correlate []string `json:"correlate,omitempty"`
@@ -43,8 +43,8 @@ type Answer struct {
 	Units        []string     `json:"units,omitempty"`
 	Stats        []Statistics `json:"stats,omitempty"`
 	Table        *Table       `json:"table,omitempty"`
-	Rows         *Rows        `json:"rows,omitempty"`
-	Density      *Density     `json:"density,omitempty"`
+	Rows         *rowPage     `json:"rows,omitempty"`
+	Density      *density     `json:"density,omitempty"`
 	Lanes        *Lanes       `json:"lanes,omitempty"`
 	Correlation  *correlation `json:"correlation,omitempty"`
 	Comparison   []comparison `json:"comparison,omitempty"` // largest difference first

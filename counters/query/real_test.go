@@ -22,8 +22,8 @@ func TestRealTraces(t *testing.T) {
 				metrics = append(metrics, n.Name)
 			}
 			a := answer(t, e, Query{
-				Stats: metrics, Table: &Table{By: "group", Metrics: metrics[:2]}, Rows: &Rows{Metrics: metrics, Sort: "duration", Descending: true},
-				Density: &Density{X: "duration", Y: "gap", LogX: true}, Lanes: &Lanes{By: "proc"},
+				Stats: metrics, Table: &Table{By: "group", Metrics: metrics[:2]}, Rows: &rowPage{Metrics: metrics, Sort: "duration", Descending: true},
+				Density: &density{X: "duration", Y: "gap", LogX: true}, Lanes: &Lanes{By: "proc"},
 				Correlate: metrics[:min(len(metrics), 20)], Compare: []string{},
 			})
 			sum := int64(0)

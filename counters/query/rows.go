@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Rows holds quanta of a set, page by page. A [Query] has the first five fields; the answer has
+// rowPage holds quanta of a set, page by page. A [Query] has the first five fields; the answer has
 // all.
-type Rows struct {
+type rowPage struct {
 	Metrics    []string `json:"metrics,omitzero"` // at most 20
 	Sort       string   `json:"sort,omitempty"`   // a metric; "" means the order of the recording
 	Descending bool     `json:"descending,omitempty"`
@@ -38,9 +38,9 @@ type quantum struct {
 	Values    []Value `json:"values"`           // by metric
 }
 
-// rows answers the question of [Rows] for a set. Rows with an unknown value come last, equal ones
+// rows answers the question of a rowPage for a set. Rows with an unknown value come last, equal ones
 // in the order of the recording.
-func (e *Explorer) rows(ctx context.Context, q Rows, set *Set) (*Rows, error) {
+func (e *Explorer) rows(ctx context.Context, q rowPage, set *Set) (*rowPage, error) {
 	metrics, err := e.compileAll("rows", 20, q.Metrics...)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (e *Explorer) rows(ctx context.Context, q Rows, set *Set) (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.Total, q.Metrics, q.Units, q.Rows = len(order), []string{}, []string{}, []quantum{}
+	q.Total, q.Metrics, q.Units, q.Rows = set.Count(), []string{}, []string{}, []quantum{}
 	for _, c := range metrics {
 		q.Metrics, q.Units = append(q.Metrics, c.name), append(q.Units, c.unit.String())
 	}
@@ -61,9 +61,7 @@ func (e *Explorer) rows(ctx context.Context, q Rows, set *Set) (*Rows, error) {
 	for _, i := range order[from:min(from+q.Limit, len(order))] {
 		row := e.row(int(i))
 		for _, c := range metrics {
-			var v [1]float64
-			c.column(v[:], int(i))
-			row.Values = append(row.Values, Value(v[0]))
+			row.Values = append(row.Values, Value(c.column(int(i))))
 		}
 		q.Rows = append(q.Rows, row)
 	}
@@ -93,8 +91,8 @@ func (e *Explorer) row(i int) quantum {
 	return out
 }
 
-// ordered returns the rows of a set, sorted up to the end of the requested page.
-func (e *Explorer) ordered(ctx context.Context, q Rows, set *Set) ([]int32, error) {
+// ordered returns the rows of a set in order, at least up to the end of the requested page.
+func (e *Explorer) ordered(ctx context.Context, q rowPage, set *Set) ([]int32, error) {
 	rows := make([]int32, 0, set.Count())
 	for row := range set.Rows() {
 		rows = append(rows, int32(row))
@@ -117,34 +115,29 @@ func (e *Explorer) ordered(ctx context.Context, q Rows, set *Set) ([]int32, erro
 			values[i] = -v
 		}
 	}
-	return sortPage(rows, values, q.Offset+q.Limit), err
-}
-
-// sortPage sorts only the first n rows by values. Selecting the last of their values first is
-// faster than sorting all rows.
-func sortPage(rows []int32, values []float64, n int) []int32 {
-	type keyed struct {
-		row   int32
-		value float64
+	if err != nil {
+		return nil, err
 	}
+	// Selecting the last value of the page first is faster than sorting all rows.
 	limit := math.Inf(1)
-	if n > 0 && n < len(values) {
+	if n := q.Offset + q.Limit; n < len(values) {
 		sorted := slices.Clone(values)
 		selectRanks(sorted, 0, []int{n - 1}, 64)
 		limit = sorted[n-1]
 	}
+	type keyed struct {
+		row   int32
+		value float64
+	}
 	var head []keyed
-	var tail []int32
 	for i, v := range values {
 		if v <= limit {
 			head = append(head, keyed{rows[i], v})
-		} else {
-			tail = append(tail, rows[i])
 		}
 	}
 	slices.SortStableFunc(head, func(a, b keyed) int { return cmp.Compare(a.value, b.value) })
 	for i, k := range head {
 		rows[i] = k.row
 	}
-	return append(rows[:len(head)], tail...)
+	return rows[:len(head)], nil
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Set is an immutable set of the rows of a recording, with a bit for each. Both sides of an operation
-// must be sets of the same recording. The zero Set has no rows.
+// must be sets of the same recording.
 type Set struct {
 	words []uint64
 	n     int
@@ -16,10 +16,7 @@ type Set struct {
 func AllRows(n int) *Set { return RowsWhere(n, func(int) bool { return true }) }
 
 // NoRows returns the empty set of n rows.
-func NoRows(n int) *Set {
-	n = max(n, 0)
-	return &Set{words: make([]uint64, (n+63)/64), n: n}
-}
+func NoRows(n int) *Set { return &Set{words: make([]uint64, (n+63)/64), n: n} }
 
 // RowsWhere returns the set of those of n rows for which in returns true.
 func RowsWhere(n int, in func(row int) bool) *Set {
@@ -84,14 +81,9 @@ func (s *Set) Difference(t *Set) *Set {
 func (s *Set) Complement() *Set { return AllRows(s.n).Difference(s) }
 
 func (s *Set) combine(t *Set, op func(a, b uint64) uint64) *Set {
-	out := NoRows(max(s.n, t.n))
-	copy(out.words, s.words)
+	out := NoRows(s.n)
 	for i := range out.words {
-		var b uint64
-		if i < len(t.words) {
-			b = t.words[i]
-		}
-		out.words[i] = op(out.words[i], b)
+		out.words[i] = op(s.words[i], t.words[i])
 	}
 	return out
 }
