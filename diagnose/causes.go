@@ -317,7 +317,7 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
-	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeUnder, d.mergeLimited, d.mergePieces} {
+	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeUnder, d.mergeLimited, d.mergePieces} {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
@@ -449,6 +449,42 @@ func (d *diagnosis) mergeSites(kind verdict.Kind) {
 
 // severalPlaces is the name of a cause at several places.
 const severalPlaces = "several places"
+
+// mergeHeld adds to a lock what its owners waited for, such as sleeps, if that was mostly while
+// others waited for the lock.
+func (d *diagnosis) mergeHeld() {
+	for _, lock := range d.causes {
+		row := d.lockRow(lock.place)
+		if lock.kind != Lock || row == nil || row.Blamed == 0 {
+			continue
+		}
+		held := func(kind string) time.Duration {
+			return time.Duration(float64(row.Lock.Contended) * float64(row.Blocked[kind]) / float64(row.Blamed))
+		}
+		for _, c := range d.causes {
+			if c.kind != Sleep && c.kind != Blocking && c.kind != Network || len(c.rows) == 0 {
+				continue
+			}
+			wait := d.l.Rows[c.rows[0]].Wait
+			if wait == "" {
+				wait = timeline.WaitSyscall.String()
+			}
+			var all time.Duration // such waits of its owners
+			groups := map[string]bool{}
+			for r := range d.rowsOf(c) {
+				if !groups[r.Group] {
+					groups[r.Group] = true
+					if b := d.boxes[r.Group]; b != nil {
+						all += b.Waiting[wait]
+					}
+				}
+			}
+			if all > 0 && held(wait) > all/2 {
+				lock.take(c)
+			}
+		}
+	}
+}
 
 // mergeQueued adds to a lock the processors that were idle until a sleep, a system call or the
 // network ended, if others waited for the lock most of the time, its owners waited themselves for
