@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // The releases of Go whose internals were checked, and the format of the traces that they write.
@@ -32,7 +32,7 @@ func TestSupportedReleasesAreChecked(t *testing.T) {
 	minor := regexp.MustCompile(`^go1\.[0-9]+`).FindString(runtime.Version())
 	format, known := releases[minor]
 	if !known {
-		require.Missing(t, "the internals of "+runtime.Version()+" were not checked yet: see the list above this test")
+		testenv.Missing(t, "the internals of "+runtime.Version()+" were not checked yet: see the list above this test")
 	}
 	var buf bytes.Buffer
 	if err := trace.Start(&buf); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/exp/trace"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // twoInC checks a graph of a program in which two goroutines use the given processor time each, in
@@ -74,14 +74,14 @@ func TestAProgramThatComputesInC(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles C")
 	}
-	require.Program(t, "gcc")
-	goCmd := require.Program(t, "go")
+	testenv.Program(t, "gcc")
+	goCmd := testenv.Program(t, "go")
 	dir := t.TempDir()
 	exe, file := filepath.Join(dir, "cgo.exe"), filepath.Join(dir, "trace")
 	build := exec.Command(goCmd, "build", "-o", exe, "../testdata/cgo")
 	build.Env = append(os.Environ(), "CGO_ENABLED=1", "CC=gcc")
 	if out, err := build.CombinedOutput(); err != nil {
-		require.Missing(t, "cgo does not work here: ", err, "\n", string(out))
+		testenv.Missing(t, "cgo does not work here: ", err, "\n", string(out))
 	}
 	run := exec.Command(exe, "brief", file)
 	run.Env = append(os.Environ(), "GOMAXPROCS=2")

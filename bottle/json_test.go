@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
@@ -305,7 +305,7 @@ func TestReadJSONErrors(t *testing.T) {
 // FuzzReadJSON: no input causes a panic. An accepted input is a valid graph: its parts sum to the
 // wall time, and it can be written and read back unchanged.
 func FuzzReadJSON(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	for _, g := range []*bottle.Graph{{}, full(), {Windows: []*bottle.Graph{full(), {Start: time.Hour, GroupBy: "creator", Offered: true}}}} {
 		var buf bytes.Buffer
 		if err := bottle.WriteJSON(&buf, g); err != nil {

@@ -3,11 +3,13 @@ package contention
 import (
 	"runtime"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/race"
 )
 
 // manyChains is the number of call chains in the tests of bounded memory.
 func manyChains() int {
-	if raceDetector {
+	if race.Enabled {
 		return 1 << 17
 	}
 	return 1 << 20

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/race"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // The Go distribution's own tests and benchmarks of sync's locks must pass on the wrappers. They
@@ -85,10 +86,10 @@ func init() {
 // goCommand returns the go command and GOROOT.
 func goCommand(t *testing.T) (path, root string) {
 	t.Helper()
-	path = require.Program(t, "go")
+	path = testenv.Program(t, "go")
 	out, err := exec.Command(path, "env", "GOROOT").Output()
 	if err != nil {
-		require.Missing(t, "go env GOROOT: ", err)
+		testenv.Missing(t, "go env GOROOT: ", err)
 	}
 	return path, strings.TrimSpace(string(out))
 }
@@ -110,7 +111,7 @@ func TestGoDistributionsTests(t *testing.T) {
 	for _, name := range []string{"mutex_test.go", "rwmutex_test.go", "cond_test.go"} {
 		text, err := os.ReadFile(filepath.Join(src, name))
 		if err != nil {
-			require.Missing(t, "the sources of the Go distribution are not installed: ", err)
+			testenv.Missing(t, "the sources of the Go distribution are not installed: ", err)
 		}
 		s := strings.Replace(string(text), `. "sync"`, `. "dropin/sync"`, 1)
 		write("locks/"+name, strings.Replace(s, `"internal/testenv"`, `"dropin/testenv"`, 1))
@@ -151,7 +152,7 @@ func TestGoDistributionsTests(t *testing.T) {
 	}
 	run("", "-bench=.", "-benchtime=1000x", "./locks")
 	run("1", "-bench=.", "-benchtime=1000x", "./locks")
-	if raceDetector {
+	if race.Enabled {
 		run("1", "-race", "./locks")
 	}
 }

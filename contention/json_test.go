@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // complete is handMade with all other data that a profile can have.
@@ -187,7 +187,7 @@ func TestReadJSONErrors(t *testing.T) {
 // FuzzReadJSON: an accepted profile fulfills the guarantees of Profile, and is the same when
 // written and read again.
 func FuzzReadJSON(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	b, err := json.Marshal(complete())
 	if err != nil {
 		f.Fatal(err)

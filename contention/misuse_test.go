@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 )
 
 // Misuse that ends the process is tested in a child process, during a wait, so that the slow paths
@@ -101,7 +102,7 @@ func TestFatal(t *testing.T) {
 		t.Skip("cannot run itself: ", err)
 	}
 	for name, c := range fatal {
-		if raceDetector && strings.Contains(c.want, "deadlock") {
+		if race.Enabled && strings.Contains(c.want, "deadlock") {
 			continue // the race detector uses cgo, with which the runtime does not detect deadlocks
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

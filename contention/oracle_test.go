@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/race"
 )
 
 // The oracle logs the request, acquisition and release of every operation on the locks of a
@@ -459,7 +461,7 @@ func TestOracle(t *testing.T) {
 			// The race detector's own work is part of the holds in the log.
 			// Conservation is always checked.
 			tries, enough := 8, limit(wl.hold)/4
-			if raceDetector {
+			if race.Enabled {
 				tries = 2
 			}
 			for try := 0; try < tries && best > enough; try++ {
@@ -473,7 +475,7 @@ func TestOracle(t *testing.T) {
 			switch {
 			case math.IsInf(best, 1):
 				t.Skip("there was no wait")
-			case best > limit(wl.hold) && !raceDetector:
+			case best > limit(wl.hold) && !race.Enabled:
 				t.Errorf("error %.1f %%, want less than %.1f", 100*best, 100*limit(wl.hold))
 			default:
 				t.Logf("error %.2f %%", 100*best)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 )
 
 // runOf has the caller take a lock n times while a waiter sleeps, by the clock of a bubble. hold
@@ -75,7 +76,7 @@ func TestRunsOfShortHolds(t *testing.T) {
 	}
 	const n = 2000
 	runs := 100
-	if raceDetector { // everything is 20 times slower
+	if race.Enabled { // everything is 20 times slower
 		runs = 10
 	}
 	rng := rand.New(rand.NewPCG(3, 4))

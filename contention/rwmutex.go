@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 )
 
 // RWMutex is a [sync.RWMutex] that records, while collection is on, who waited for it and which
@@ -53,7 +54,7 @@ func (rw *RWMutex) lockMore() { rw.lockSlow(rw.mu.TryLock(), 0) }
 // Unlock unlocks rw for writing. It is a fatal error if rw is not locked for
 // writing. The blame goes to the call chain of the Unlock.
 func (rw *RWMutex) Unlock() {
-	raceRelease(unsafe.Pointer(&rw.mu.Word))
+	race.Release(unsafe.Pointer(&rw.mu.Word))
 	if rw.mu.replace(-oneWriter, 0) {
 		rw.mu.writers.Unlock()
 		return
@@ -75,18 +76,18 @@ func (rw *RWMutex) unlockMore() {
 // must not be used for recursive read locking.
 func (rw *RWMutex) RLock() {
 	// The inliner counts calls that do nothing, so they are guarded by a constant.
-	if raceDetector {
-		raceDisable()
+	if race.Enabled {
+		race.Disable()
 	}
 	c := rw.mu.Word.Add(1)
-	if raceDetector {
-		raceEnable()
+	if race.Enabled {
+		race.Enable()
 	}
 	if c < 0 {
 		rw.rlockMore(c)
 	}
-	if raceDetector {
-		raceAcquire(unsafe.Pointer(&rw.mu.Word))
+	if race.Enabled {
+		race.Acquire(unsafe.Pointer(&rw.mu.Word))
 	}
 }
 
@@ -105,13 +106,13 @@ func (rw *RWMutex) enter() { rw.mu.blocking().enter() }
 // fatal error if rw is not locked for reading. The blame goes to the call chain of
 // the RUnlock.
 func (rw *RWMutex) RUnlock() {
-	if raceDetector {
-		raceReleaseMerge(unsafe.Pointer(&rw.mu.gates))
-		raceDisable()
+	if race.Enabled {
+		race.ReleaseMerge(unsafe.Pointer(&rw.mu.gates))
+		race.Disable()
 	}
 	c := rw.mu.Word.Add(-1)
-	if raceDetector {
-		raceEnable()
+	if race.Enabled {
+		race.Enable()
 	}
 	if c < 0 {
 		rw.runlockMore(c)

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // TestLightWeight: the packages that a program imports to record add little to its size.
 func TestLightWeight(t *testing.T) {
-	goTool := require.Program(t, "go")
+	goTool := testenv.Program(t, "go")
 	if testing.Short() {
 		t.Skip("building takes seconds")
 	}

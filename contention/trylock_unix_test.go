@@ -7,11 +7,13 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"github.com/bottleneck-go/bottleneck/internal/race"
 )
 
 // TryLock only reads a lock in use, as in package sync. Here the lock is in read-only memory.
 func TestTryLockOfALockInUseWritesNothing(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("a fault within the race detector cannot be recovered from")
 	}
 	type locks struct {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/bottleneck-go/bottleneck/internal/race"
 )
 
 // wordMutex and wordRWMutex are the locks under the wrappers.
@@ -167,17 +169,17 @@ func written(word int64) bool { return word>>32&1 != 0 }
 
 // add adds n to the word, without ordering the goroutines for the race detector.
 func (rw *wordRWMutex) add(n int64) int64 {
-	raceDisable()
+	race.Disable()
 	c := rw.Word.Add(n)
-	raceEnable()
+	race.Enable()
 	return c
 }
 
 // replace replaces the word c by by, like add, and reports whether the word was still c.
 func (rw *wordRWMutex) replace(c, by int64) bool {
-	raceDisable()
+	race.Disable()
 	ok := rw.Word.CompareAndSwap(c, by)
-	raceEnable()
+	race.Enable()
 	return ok
 }
 
@@ -210,7 +212,7 @@ func (rw *wordRWMutex) Lock() {
 
 // Unlock unlocks rw for writing.
 func (rw *wordRWMutex) Unlock() {
-	raceRelease(unsafe.Pointer(&rw.Word))
+	race.Release(unsafe.Pointer(&rw.Word))
 	c := rw.add(oneWriter)
 	if !written(c - oneWriter) {
 		new(sync.RWMutex).Unlock() // sync's fatal error
@@ -229,7 +231,7 @@ func (rw *wordRWMutex) TryRLock() bool {
 			return false
 		}
 		if rw.replace(c, c+1) {
-			raceAcquire(unsafe.Pointer(&rw.Word))
+			race.Acquire(unsafe.Pointer(&rw.Word))
 			return true
 		}
 	}
@@ -240,12 +242,12 @@ func (rw *wordRWMutex) RLock() {
 	if written(rw.add(1)) {
 		rw.blocking().enter()
 	}
-	raceAcquire(unsafe.Pointer(&rw.Word))
+	race.Acquire(unsafe.Pointer(&rw.Word))
 }
 
 // RUnlock undoes a single RLock.
 func (rw *wordRWMutex) RUnlock() {
-	raceReleaseMerge(unsafe.Pointer(&rw.gates))
+	race.ReleaseMerge(unsafe.Pointer(&rw.gates))
 	if c := rw.add(-1); c < 0 {
 		rw.left(c)
 	}
@@ -266,8 +268,8 @@ func (rw *wordRWMutex) raiseOwn() { rw.raise() }
 func (rw *wordRWMutex) lower()    { rw.Word.Add(oneRegistered) }
 
 func (rw *wordRWMutex) raceWriterIn() {
-	raceAcquire(unsafe.Pointer(&rw.Word))
-	raceAcquire(unsafe.Pointer(&rw.gates))
+	race.Acquire(unsafe.Pointer(&rw.Word))
+	race.Acquire(unsafe.Pointer(&rw.gates))
 }
 
 // blocking returns the gates of rw, which are made at first use.

@@ -10,13 +10,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // The methods that package sync inlines are inlined here, too, with one atomic operation each, so
 // their cost is the same in every release of Go and on every processor.
 func TestUncontendedOperationsAreOneInstruction(t *testing.T) {
-	goTool := require.Program(t, "go")
+	goTool := testenv.Program(t, "go")
 	out, err := exec.CommandContext(t.Context(), goTool, "build", "-gcflags=-m", ".").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -78,7 +78,7 @@ func TestWaitersOfOneLockDoNotSlowOthers(t *testing.T) {
 
 // The package does not depend on the internals of package sync or on a release of Go.
 func TestNoDependenceOnSyncInternals(t *testing.T) {
-	goTool := require.Program(t, "go")
+	goTool := testenv.Program(t, "go")
 	list := func(args ...string) string {
 		out, err := exec.CommandContext(t.Context(), goTool, append([]string{"list", "-f", "{{.GoFiles}} {{.SFiles}} {{.IgnoredGoFiles}}"}, args...)...).CombinedOutput()
 		if err != nil {
@@ -99,7 +99,7 @@ func TestNoDependenceOnSyncInternals(t *testing.T) {
 // program in testdata/model runs the code itself with its imports replaced, so each operation on a
 // word or on a lock of package sync is a step.
 func TestLockWordsInEveryInterleaving(t *testing.T) {
-	goTool := require.Program(t, "go")
+	goTool := testenv.Program(t, "go")
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata/model")); err != nil {
 		t.Fatal(err)
@@ -107,14 +107,18 @@ func TestLockWordsInEveryInterleaving(t *testing.T) {
 	imports := strings.NewReplacer(
 		"package contention", "package main", `"sync"`, `"model/sync"`, `"sync/atomic"`, `"model/atomic"`,
 		`"math/rand/v2"`, `"model/rand"`, `"runtime"`, `"model/runtime"`,
+		`"github.com/bottleneck-go/bottleneck/internal/race"`, `"model/race"`,
 		"inLine     = 64", "inLine     = 4", // exhausts the count of unlocks soon
 	)
-	for _, name := range []string{"words.go", "words_norace.go"} {
-		b, err := os.ReadFile(name)
+	if err := os.Mkdir(filepath.Join(dir, "race"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{"words.go": "words.go", "../internal/race/norace.go": "race/race.go"} {
+		b, err := os.ReadFile(from)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(imports.Replace(string(b))), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, to), []byte(imports.Replace(string(b))), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -91,7 +91,7 @@ func lacking(t testing.TB, why string) {
 	if runtime.GOOS != "linux" {
 		t.Skip(why)
 	}
-	require.Missing(t, why)
+	testenv.Missing(t, why)
 }
 
 func BenchmarkMarkWithoutTrace(b *testing.B) {

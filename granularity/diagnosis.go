@@ -17,8 +17,8 @@ import (
 //	unknown    if fewer than nine in ten executions were measured;
 //	blocked    if its tasks were blocked for more than half of their time;
 //	too many   workers: if they have more workers than there are processors, all of these
-//	           are used, and so many tasks are under way at a time that each waits for a
-//	           processor for a third of its time;
+//	           are used, and each task waits for a processor for a third of its time, since
+//	           many are under way at a time;
 //	fine       if it has at least 16 tasks a processor and 100 in all, the overhead of
 //	           a task is 5 % or more of what an average one costs, and at
 //	           least two can be merged into one so that 8 a processor remain;

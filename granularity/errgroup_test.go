@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -48,7 +48,7 @@ func TestErrgroupsOwnTests(t *testing.T) {
 	dir := moduleDir(t, "golang.org/x/sync")
 	sources, err := filepath.Glob(filepath.Join(dir, "errgroup", "*_test.go"))
 	if err != nil || len(sources) == 0 {
-		require.Missing(t, "errgroup's tests are not in the module cache: ", err, " in ", dir)
+		testenv.Missing(t, "errgroup's tests are not in the module cache: ", err, " in ", dir)
 	}
 	temp := t.TempDir()
 	here, err := os.Getwd()
@@ -110,7 +110,7 @@ func moduleDir(t *testing.T, path string) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path).Output()
 	if err != nil {
-		require.Missing(t, "the go command does not find ", path, ": ", err)
+		testenv.Missing(t, "the go command does not find ", path, ": ", err)
 	}
 	return strings.TrimSpace(string(out))
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // recorded is a profile as made by a recorder.
@@ -132,7 +132,7 @@ func TestJSONErrors(t *testing.T) {
 // FuzzReadJSON: every accepted profile can be diagnosed, and written and read again to the same
 // text.
 func FuzzReadJSON(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	for _, p := range []*Profile{{}, run{procs: 2, tasks: 10, each: time.Millisecond, utilization: 1}.profile()} {
 		text, err := json.Marshal(p)
 		if err != nil {

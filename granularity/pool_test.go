@@ -16,7 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
-// recorder returns a recorder with room for so many tasks in its log.
+// recorder returns a recorder whose log holds that many tasks.
 func recorder(log int) *Recorder {
 	rec := NewRecorder()
 	rec.Log = log

@@ -21,7 +21,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/mutexprofile"
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -296,7 +296,7 @@ func TestEnds(t *testing.T) {
 
 // TestTests records a test with a TestMain, with the race detector where it exists.
 func TestTests(t *testing.T) {
-	if !require.All() {
+	if !testenv.All() {
 		t.Skip("building the standard library once more takes long: BOTTLENECK_REQUIRE_ALL=1 does")
 	}
 	dir := t.TempDir()
@@ -320,7 +320,7 @@ func TestTests(t *testing.T) {
 // and -only and -skip choose by the package that submits or waits. Each request is a task of its
 // http.Handler.
 func TestPools(t *testing.T) {
-	serves := require.All() // building net/http takes long
+	serves := testenv.All() // building net/http takes long
 	for name, c := range map[string]struct {
 		opt   instrument.Options
 		tasks string

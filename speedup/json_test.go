@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 func exampleStack() *Stack {
@@ -90,7 +90,7 @@ func TestBadJSON(t *testing.T) {
 
 // FuzzReadJSON: an accepted input is unchanged after writing and reading.
 func FuzzReadJSON(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	b, _ := json.Marshal(exampleStack())
 	f.Add(string(b))
 	f.Add(`{"n":2,"speedup":2,"components":{},"remainder":0} {"n":1,"speedup":1,"components":{},"remainder":0}`)

@@ -7,7 +7,7 @@ import (
 	"runtime/metrics"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // maxSeed keeps seeds so small that the targets reach at least 1,000 executions a second. The other
@@ -47,7 +47,7 @@ func seeds(f *testing.F) {
 // FuzzCut: the cutter divides any bytes into adjacent pieces, the same from a stream as from a
 // file.
 func FuzzCut(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, version := range []int{22, 26} {
@@ -89,7 +89,7 @@ func FuzzCut(f *testing.F) {
 // FuzzRead: for every input the calls are balanced, an error is short, and the memory is
 // proportional to the length.
 func FuzzRead(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := allocated()

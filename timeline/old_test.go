@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // TestOld: traces before Go 1.22, without generations, are readable. They are the ones with which
@@ -15,7 +15,7 @@ import (
 func TestOld(t *testing.T) {
 	old, err := oldTraces()
 	if err != nil {
-		require.Missing(t, err)
+		testenv.Missing(t, err)
 	}
 	states := map[State]int{}
 	waits := map[Wait]int{}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // Goroutines that are older than the trace: each function blocks until leave is closed, together
@@ -275,7 +275,7 @@ func TestShortGenerations(t *testing.T) {
 	}
 	exe, err := os.Executable()
 	if err != nil {
-		require.Missing(t, err)
+		testenv.Missing(t, err)
 	}
 	file = filepath.Join(t.TempDir(), "many.trace")
 	cmd := exec.Command(exe, "-test.run=^TestShortGenerations$", "-test.count=1")

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // The oracle is the Go distribution's own summary of goroutines, the code
@@ -27,15 +27,15 @@ func oracle(t *testing.T) string {
 	t.Helper()
 	goCmd, err := exec.LookPath("go")
 	if err != nil {
-		require.Missing(t, "no go command to compile the oracle with: ", err)
+		testenv.Missing(t, "no go command to compile the oracle with: ", err)
 	}
 	out, err := exec.Command(goCmd, "env", "GOROOT").Output()
 	src := filepath.Join(strings.TrimSpace(string(out)), "src", "internal", "trace")
 	if err != nil {
-		require.Missing(t, "go env GOROOT: ", err)
+		testenv.Missing(t, "go env GOROOT: ", err)
 	}
 	if _, err := os.Stat(filepath.Join(src, "summary.go")); err != nil {
-		require.Missing(t, "the distribution's sources are not installed: ", err)
+		testenv.Missing(t, "the distribution's sources are not installed: ", err)
 	}
 	dir := t.TempDir()
 	for _, pkg := range []string{".", "version", "tracev2", "internal/tracev1"} {

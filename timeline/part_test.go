@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // A scan finds the beginning of a generation: that of decoding it.
@@ -166,7 +166,7 @@ func TestPartOfBrokenTrace(t *testing.T) {
 // FuzzPart: for every trace and part, the calls are balanced, no more is decoded than requested,
 // and a stream shows the same as a file.
 func FuzzPart(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	for _, c := range corpus(f) {
 		if len(c.data) < 10_000 && !c.real {
 			f.Add(c.data, uint8(2), uint8(0), uint16(0), uint16(0))

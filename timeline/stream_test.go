@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // unlimited is a stream that drops nothing.
@@ -653,7 +653,7 @@ func (g *generationCounter) Write(p []byte) (int, error) {
 // FuzzStream: any input in any pieces is counted and keeps the guarantees, and shows the same as a
 // pass up to where it breaks.
 func FuzzStream(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if compression(data) != "" {

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
@@ -187,7 +187,7 @@ func differByDesign(want, got *decoded) bool {
 
 // FuzzSameAsTheReader: both decoders agree on any input.
 func FuzzSameAsTheReader(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	seeds(f)
 	for _, data := range goTestTraces(f) {
 		if len(data) <= maxSeed {

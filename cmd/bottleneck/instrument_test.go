@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/instrument"
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // TestRunUsage: commands that cannot be recorded are rejected with the reason.
@@ -122,7 +122,7 @@ func TestRunServing(t *testing.T) {
 
 // TestRun goes the whole way with a program that imports nothing.
 func TestRun(t *testing.T) {
-	if !require.All() {
+	if !testenv.All() {
 		t.Skip("building the standard library takes long: BOTTLENECK_REQUIRE_ALL=1 does")
 	}
 	if _, err := exec.LookPath("go"); err != nil {

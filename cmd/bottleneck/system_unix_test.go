@@ -21,7 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 func init() {
@@ -64,7 +64,7 @@ func TestNamedPipes(t *testing.T) {
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out.csv")
 	for _, name := range []string{in, out} {
 		if err := syscall.Mkfifo(name, 0o600); err != nil {
-			require.Missing(t, err)
+			testenv.Missing(t, err)
 		}
 	}
 	trace := read(t, mutexTrace)
@@ -86,10 +86,10 @@ func TestInterruptedProcess(t *testing.T) {
 	dir := t.TempDir()
 	exe, fifo := filepath.Join(dir, "bottleneck"), filepath.Join(dir, "fifo")
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", exe, ".").CombinedOutput(); err != nil {
-		require.Missing(t, fmt.Errorf("%w: %s", err, out))
+		testenv.Missing(t, fmt.Errorf("%w: %s", err, out))
 	}
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		require.Missing(t, err)
+		testenv.Missing(t, err)
 	}
 	for _, tt := range []struct {
 		name string

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // openTerminal returns a pseudo terminal of the given width and a function that closes it and
@@ -32,20 +32,20 @@ func openKeyboard(t *testing.T, width int) (slave, keyboard *os.File, output fun
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		require.Missing(t, err)
+		testenv.Missing(t, err)
 	}
 	t.Cleanup(func() { master.Close() })
 	fd := int(master.Fd())
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	if err != nil {
-		require.Missing(t, err)
+		testenv.Missing(t, err)
 	}
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		require.Missing(t, err)
+		testenv.Missing(t, err)
 	}
 	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		require.Missing(t, err)
+		testenv.Missing(t, err)
 	}
 	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(width), Row: 50}); err != nil {
 		t.Fatal(err)

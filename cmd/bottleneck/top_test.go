@@ -22,7 +22,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/live"
 	"github.com/bottleneck-go/bottleneck/exporters/live/full"
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // liveService serves graphs as exporters/live does.
@@ -372,7 +372,7 @@ func TestTopKeys(t *testing.T) {
 }
 
 func FuzzTopKeys(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	f.Add("q+-sSjk1g")
 	f.Fuzz(func(t *testing.T, typed string) {
 		l := newTopLoop(topSource{}, &topFlags{interval: time.Second})

@@ -15,7 +15,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/contention/internal/waitlog"
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -485,7 +485,7 @@ func lockKind(k string) bool {
 }
 
 func FuzzLogMessages(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	f.Add("1 x 9 5 6")
 	f.Add(sent(330) + told36(2, 98, 213, 213, 0))
 	f.Add(sent(330) + told36(2, 98, 213, 13, 0, waitlog.Part{Number: 6, Goroutine: 1, From: 20, Length: 200, NS: 200, Flags: waitlog.ReadOwner}))

@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // FuzzAnswer: no valid recording makes a query panic, or an answer that is not JSON.
 func FuzzAnswer(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	f.Add([]byte(jsonOf(f, made(1, 5))))
 	f.Add([]byte(`{"Begin":[1],"Duration":[9223372036854775807]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

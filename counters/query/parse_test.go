@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // canonicalMetrics are valid and invalid metrics for the round trip.
@@ -98,7 +98,7 @@ func checkSyntaxError(t *testing.T, text string, err error) {
 }
 
 func FuzzFilter(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	for _, text := range canonicalFilters() {
 		f.Add(text)
 	}
@@ -125,7 +125,7 @@ func FuzzFilter(f *testing.F) {
 }
 
 func FuzzMetric(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	for _, text := range canonicalMetrics {
 		f.Add(text)
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/aclements/go-moremath/stats"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/internal/trend"
 )
 
@@ -46,7 +46,7 @@ func TestSoak(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	top := filepath.Join(t.TempDir(), "bottleneck.exe")
-	if text, err := exec.Command(require.Program(t, "go"), "build", "-o", top, "../../cmd/bottleneck").CombinedOutput(); err != nil {
+	if text, err := exec.Command(testenv.Program(t, "go"), "build", "-o", top, "../../cmd/bottleneck").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	before := runtime.NumGoroutine()

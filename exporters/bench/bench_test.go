@@ -21,7 +21,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // in sets a flag of the test binary for a test.
@@ -449,7 +449,7 @@ func TestBenchstat(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		require.Missing(t, "benchstat does not run here: ", err, ", ", stderr.String())
+		testenv.Missing(t, "benchstat does not run here: ", err, ", ", stderr.String())
 	}
 	for line := range strings.Lines(stderr.String()) {
 		if !strings.HasPrefix(line, "go: ") { // of the go command, which has to get benchstat first

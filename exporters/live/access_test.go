@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 const secret = "a secret of some length"
@@ -172,7 +172,7 @@ func TestListenRefusesRemotelyReachableAddresses(t *testing.T) {
 func TestBehindNginx(t *testing.T) {
 	nginx := "/usr/sbin/nginx" // its place in Debian, outside the PATH of most users
 	if _, err := exec.LookPath(nginx); err != nil {
-		nginx = require.Program(t, "nginx")
+		nginx = testenv.Program(t, "nginx")
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/bare/", mounted(t, Options{}))

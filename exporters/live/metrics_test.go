@@ -19,7 +19,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // metric finds the value of a metric with its labels as written.
@@ -236,7 +236,7 @@ func TestLeanMetrics(t *testing.T) {
 
 // promtool of Prometheus accepts ordinary metrics and those with hostile names.
 func TestPromtool(t *testing.T) {
-	promtool := require.Program(t, "promtool")
+	promtool := testenv.Program(t, "promtool")
 	tasks := granularity.NewRecorder()
 	execute(tasks, hostile[0], func() {})
 	for name, c := range map[string]*made{"ordinary": {live: report()}, "hostile": {live: hostileReport()}} {

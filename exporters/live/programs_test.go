@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // run runs a program and returns all its output.
@@ -26,7 +26,7 @@ func run(t *testing.T, path string, args ...string) (string, error) {
 // go tool pprof fetches profiles by URL, and shows the text of an error.
 func TestGoToolPprof(t *testing.T) {
 	t.Parallel()
-	goTool := require.Program(t, "go")
+	goTool := testenv.Program(t, "go")
 	base := serve(t, newHandler(Options{}, readTape(t, smallTrace), nil), nil)
 	for path, want := range map[string][]string{
 		"graph?seconds=2":                  {"Type: share", "proto/work.mutexWorker"},
@@ -62,7 +62,7 @@ func TestGoToolPprof(t *testing.T) {
 
 // curl gets text, and with -OJ a file with the right name.
 func TestCurl(t *testing.T) {
-	curl := require.Program(t, "curl")
+	curl := testenv.Program(t, "curl")
 	base := serve(t, newHandler(Options{Title: "shop"}, readTape(t, httpTrace), &made{live: report()}), nil)
 	for path, want := range map[string]string{"graph": "main.work", "contention?debug=1": "waited", "metrics": "# TYPE bottleneck_wall_seconds_total counter", "": "<h1>shop</h1>"} {
 		out, err := run(t, curl, "-sS", "--fail", base+path)

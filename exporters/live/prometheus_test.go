@@ -23,7 +23,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -37,7 +37,7 @@ type prometheus struct {
 // evaluates the rules of docs/fleet.
 func startPrometheus(t *testing.T, base string) *prometheus {
 	t.Helper()
-	path := require.Program(t, "prometheus")
+	path := testenv.Program(t, "prometheus")
 	dir := t.TempDir()
 	at, err := url.Parse(base)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // What a query means, or what is wrong with it.
@@ -124,7 +124,7 @@ func TestAccept(t *testing.T) {
 // A query is either valid within its bounds or refused with 400 and a text. A refused query
 // collects nothing, and no query panics.
 func FuzzQuery(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	for _, s := range []string{"", "seconds=5", "seconds=-1&debug=1", "format=svg", "view=joined&seconds=0.1", "seconds=1e308", "a=b;c", "%00=%ff", "debug=256", "group=creator", "group=/x(/", "seconds=0x1p3"} {
 		f.Add(s, "*/*")
 	}

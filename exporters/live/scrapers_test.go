@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 const fleet = "../../docs/fleet"
@@ -75,7 +75,7 @@ func profilePaths(t *testing.T, config string) []string {
 
 // promtool of Prometheus accepts the scrape configuration and the rules.
 func TestPromtoolConfig(t *testing.T) {
-	promtool := require.Program(t, "promtool")
+	promtool := testenv.Program(t, "promtool")
 	for _, c := range [][]string{{"config", "prometheus.yml"}, {"rules", "bottleneck.rules.yml"}} {
 		cmd := exec.Command(promtool, "check", c[0], filepath.Join(fleet, c[1]))
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "SUCCESS") {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // service returns a typical service, with the profiles and the tracer of the standard library and
@@ -44,7 +44,7 @@ func main() {
 type weight struct{ full, bare int64 }
 
 func TestWeight(t *testing.T) {
-	goTool := require.Program(t, "go")
+	goTool := testenv.Program(t, "go")
 	if testing.Short() || runtime.GOOS+"/"+runtime.GOARCH != "linux/amd64" {
 		t.Skip("sizes are those of linux/amd64, and building takes seconds")
 	}

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/exporters/perfetto"
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // For every trace, the output can be read, and its slices nest.
 func FuzzWrite(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	for _, name := range []string{"compute-go1.22.12.trace", "phases-go1.26.8.trace", "mutex-go1.26.8.trace"} {
 		data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "small", name))
 		if err != nil {

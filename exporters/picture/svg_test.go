@@ -14,7 +14,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -177,7 +177,7 @@ func TestErrors(t *testing.T) {
 }
 
 func FuzzSVG(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	for i, name := range hostileNames {
 		f.Add(name, int64(i)*1e8, float64(i), "gc", int64(i)*1e7, 4, i%3 == 0)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 const ms = time.Millisecond
@@ -246,7 +246,7 @@ func TestContentionLimits(t *testing.T) {
 
 // FuzzContention: no name breaks the profile or the terminal that shows it.
 func FuzzContention(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	f.Add("main.main", "cache", "main.T", "/a.go")
 	f.Add("\x1b[2J", "\u202e", "\xff\n", "\x00owner")
 	f.Add("std::vector<int>(x)", "", "[others]", strings.Repeat("é", 3000))

@@ -20,8 +20,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/granularity"
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -261,7 +260,7 @@ var pprofTool = sync.OnceValues(func() (string, error) {
 // goToolOn runs go tool pprof on the output of write.
 func goToolOn(t *testing.T, write func(io.Writer) error, args ...string) string {
 	t.Helper()
-	require.Program(t, "go")
+	testenv.Program(t, "go")
 	tool, err := pprofTool()
 	if err != nil {
 		t.Fatal(err)
@@ -337,7 +336,7 @@ func TestGoToolPprof(t *testing.T) {
 
 // FuzzProfile: no name from a program breaks the profile or the terminal that shows it.
 func FuzzProfile(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	f.Add("main.main", "gc", "function", "A warning.")
 	f.Add("\x1b[2J", "application", "goroutine", "\u202e")
 	f.Add("12 others", "", "function", "\xff")

@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -59,7 +59,7 @@ var hostile = []string{
 
 // FuzzNames looks for a name that adds an element to the page.
 func FuzzNames(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	for _, name := range hostile {
 		f.Add(name)
 	}

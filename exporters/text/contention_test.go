@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 const msec = time.Millisecond
@@ -194,7 +194,7 @@ net/http.(*conn).serve;example.com/cache.(*LRU).Get;[lock] cache;[unattributed] 
 
 // Names from the profiled program have no effect in any form. Each execution writes one form.
 func FuzzContention(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	forms := []func(io.Writer, *contention.Profile) error{
 		func(w io.Writer, p *contention.Profile) error { return WriteContention(w, p, ContentionOptions{}) },
 		func(w io.Writer, p *contention.Profile) error {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
@@ -424,7 +424,7 @@ func TestCSVIsHarmless(t *testing.T) {
 // FuzzWrite: names from a traced program never control the terminal, and no line is wider than
 // requested.
 func FuzzWrite(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	f.Add("main.main", "mutex", "A warning.", 100, true)
 	f.Add("\x1b]0;title\x07\x1b[2J", "\x9b31m", "\u202eabc\r\n", 48, true)
 	f.Add("解析器.(*解析)", "e\u0301\u0301\u0301\u0301\u0301", strings.Repeat("x", 500), 60, false)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -217,7 +217,7 @@ func TestTopWithoutWriter(t *testing.T) {
 }
 
 func FuzzTop(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	f.Add("main.work", 3, int64(time.Second), "gone", 80, 24, 2)
 	f.Fuzz(func(t *testing.T, name string, groups int, wall int64, problem string, width, height, skip int) {
 		// More frames take longer and do not differ.

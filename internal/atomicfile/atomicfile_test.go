@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 func read(t *testing.T, name string) string {
@@ -71,7 +71,7 @@ func TestWriteThroughLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink("target.txt", link); err != nil {
-		require.Missing(t, err)
+		testenv.Missing(t, err)
 	}
 	if err := Write(link, func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }); err != nil {
 		t.Fatal(err)

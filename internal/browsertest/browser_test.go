@@ -22,7 +22,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // theBrowser is shared by all tests. The first one that needs it starts it.
@@ -75,7 +75,7 @@ func open(t testing.TB, address string, w window) *page {
 	t.Helper()
 	theBrowser.start.Do(startBrowser)
 	if theBrowser.err != nil {
-		require.Missing(t, "Chromium cannot be started: ", theBrowser.err)
+		testenv.Missing(t, "Chromium cannot be started: ", theBrowser.err)
 	}
 	ctx, closePage := chromedp.NewContext(theBrowser.ctx)
 	t.Cleanup(closePage)

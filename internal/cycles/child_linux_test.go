@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // threadNS reads the calling thread's CPU clock.
@@ -232,7 +232,7 @@ func TestNoThreadStateMakesNoSystemCallsForIt(t *testing.T) {
 	err := killed.Run()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGSYS {
-		require.Missing(t, "system calls cannot be made fatal here: ", err)
+		testenv.Missing(t, "system calls cannot be made fatal here: ", err)
 	}
 	t.Setenv(NoThreadState, "1")
 	got := openInChild(t, os.Args[0], "fatal", nil).Info

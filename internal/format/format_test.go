@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 func TestDuration(t *testing.T) {
@@ -179,7 +179,7 @@ func TestClean(t *testing.T) {
 }
 
 func FuzzNames(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	f.Add("github.com/klauspost/pgzip.(*Writer).compressBlock", "a/v2.F")
 	f.Add("v2.", "/.[")
 	f.Fuzz(func(t *testing.T, a, b string) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // kernelRecord makes a record in the form of the kernel.
@@ -120,7 +120,7 @@ func TestRing(t *testing.T) {
 }
 
 func FuzzRing(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	f.Add(kernelRecord(recordSample, 0, 78, pair(10, 11), 5000, pair(3, 0), 2, 900, 800, 40, 41), uint16(0))
 	f.Add(kernelRecord(recordFork, 0, pair(10, 10), pair(12, 11), 4900, pair(10, 11), 5000, pair(3, 0), 70), uint16(250))
 	f.Fuzz(func(t *testing.T, b []byte, at uint16) {

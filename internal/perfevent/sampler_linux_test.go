@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,7 +15,7 @@ func sampler(t *testing.T, opt SamplerOptions) *Sampler {
 	t.Helper()
 	s, refused, err := NewSampler(opt)
 	if err != nil {
-		require.Missing(t, Reason(Spec{}, err))
+		testenv.Missing(t, Reason(Spec{}, err))
 	}
 	t.Cleanup(func() { s.Close() })
 	for _, r := range refused {

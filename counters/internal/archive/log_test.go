@@ -8,8 +8,8 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 var some = []perfevent.Record{
@@ -73,7 +73,7 @@ func TestCutOff(t *testing.T) {
 }
 
 func FuzzDecoder(f *testing.F) {
-	fuzzing.Brief(f)
+	testenv.BriefFuzzing(f)
 	f.Add(pack(some))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		rs, _ := unpack(b)
