@@ -15,47 +15,48 @@ import (
 const Unknown = math.MinInt64
 
 // Recording is a table with one row for each scheduling quantum, an interval in which a goroutine
-// ran without a break. It consists of columns of the same length, in the order of Begin.
+// ran without a break. It consists of columns of the same length, in the order of Begin. In JSON,
+// it has the same fields, with times in nanoseconds.
 type Recording struct {
 	// Name is the name of the recording for people: a file's name, a command.
-	Name string
+	Name string `json:"name"`
 	// GoVersion is the Go version of the recorded program, and Procs its largest GOMAXPROCS; "" and
 	// 0 if unknown.
-	GoVersion string
-	Procs     int
+	GoVersion string `json:"go_version"`
+	Procs     int    `json:"procs"`
 	// Start is the wall-clock time of the start of the recording; zero if unknown.
-	Start time.Time
+	Start time.Time `json:"start,omitzero"`
 	// Wall is the length of the recording.
-	Wall time.Duration
+	Wall time.Duration `json:"wall"`
 
 	// The columns of a row.
-	Goroutine []int64
-	Group     []int32 // index into Groups
-	Thread    []int64 // of the operating system, −1 if unknown
-	Proc      []int32 // the P, −1 if unknown
-	Begin     []int64 // ns from the beginning of the recording
-	Duration  []int64 // ns
-	Ending    []Ending
+	Goroutine []int64  `json:"goroutine,omitempty"`
+	Group     []int32  `json:"group,omitempty"`    // index into Groups
+	Thread    []int64  `json:"thread,omitempty"`   // of the operating system, −1 if unknown
+	Proc      []int32  `json:"proc,omitempty"`     // the P, −1 if unknown
+	Begin     []int64  `json:"begin,omitempty"`    // ns from the beginning of the recording
+	Duration  []int64  `json:"duration,omitempty"` // ns
+	Ending    []Ending `json:"ended,omitempty"`
 	// Wait is the reason, if Ending is Blocked, SyscallBlocked or InC.
-	Wait []timeline.Wait
+	Wait []timeline.Wait `json:"wait,omitempty"`
 	// Func is an index into Funcs: the top function at the end; 0 if unknown.
-	Func []int32
+	Func []int32 `json:"func,omitempty"`
 	// Caller is an index into Funcs: the caller of Func; 0 if unknown. It is empty if no caller is
 	// known.
-	Caller []int32
+	Caller []int32 `json:"caller,omitempty"`
 
 	// Groups and Funcs are the names to which columns refer. Funcs[0] is "".
-	Groups []Group
-	Funcs  []string
+	Groups []Group  `json:"groups,omitempty"`
+	Funcs  []string `json:"funcs,omitempty"`
 
 	// Counters are additional columns: counts during each quantum, or levels at its end.
-	Counters []Counter
+	Counters []Counter `json:"counters"`
 	// Markers and Spans are events besides the quanta, in the order of time.
-	Markers []Marker
-	Spans   []Span
+	Markers []Marker `json:"markers,omitempty"`
+	Spans   []Span   `json:"spans,omitempty"`
 	// Warnings are full sentences about the reliability of the numbers, and about the counters that
 	// were refused, with the reason.
-	Warnings []string
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Len returns the number of quanta.
@@ -118,10 +119,29 @@ func (r *Recording) CheckValid() error {
 	return nil
 }
 
+// values are the values of a counter by row. In JSON, Unknown is null.
+type values []int64
+
+// MarshalJSON writes an array of numbers and null.
+func (v values) MarshalJSON() ([]byte, error) {
+	b := append(make([]byte, 0, 2+8*len(v)), '[')
+	for i, n := range v {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if n == Unknown {
+			b = append(b, "null"...)
+		} else {
+			b = strconv.AppendInt(b, n, 10)
+		}
+	}
+	return append(b, ']'), nil
+}
+
 // Group names goroutines that belong together.
 type Group struct {
-	Name string
-	Kind timeline.Kind
+	Name string        `json:"name"`
+	Kind timeline.Kind `json:"kind"`
 }
 
 // Counter is a column of a Recording.
@@ -138,7 +158,7 @@ type Counter struct {
 	Source   string `json:"source"`
 	Accuracy string `json:"accuracy"`
 	// Values has one value per row: the change during the quantum, the level, or Unknown.
-	Values []int64 `json:"-"`
+	Values values `json:"values,omitempty"`
 	// Total is the total count of the recording, and Remainder its part in no quantum: the known
 	// Values and Remainder sum to Total. Both are 0 for levels.
 	Total     int64 `json:"total"`

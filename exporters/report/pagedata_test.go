@@ -2,11 +2,14 @@ package report
 
 import (
 	"encoding/json"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
@@ -47,5 +50,37 @@ func TestPageHasThrottlingAndUsage(t *testing.T) {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("%s is not in\n%s", want, page)
 		}
+	}
+}
+
+// The script of a saved page finds each column of the table of quanta by its name in JSON.
+func TestScriptFindsTheColumnsOfQuanta(t *testing.T) {
+	script, err := os.ReadFile("page/quanta.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`constructor\(\{(.*)\}\)`).FindSubmatch(script)
+	data := testData(3)
+	page, err := countersObject(data.Counters, newNamer(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page["table"].(quanta.Recording).Counters[0].Values[0] = quanta.Unknown
+	text, err := json.Marshal(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read struct{ Table map[string]any }
+	if err := json.Unmarshal(text, &read); err != nil || names == nil {
+		t.Fatalf("%v, %q", err, names)
+	}
+	for name := range strings.SplitSeq(string(names[1]), ", ") {
+		name, _, _ = strings.Cut(name, " =")
+		if read.Table[name] == nil && page[name] == nil {
+			t.Errorf("no column %s in %s", name, text)
+		}
+	}
+	if !strings.Contains(string(text), `"values":[null,`) {
+		t.Errorf("an unknown value is not null in %s", text)
 	}
 }
