@@ -317,7 +317,7 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
-	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeUnder, d.mergeLimited, d.mergePieces} {
+	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeUnder, d.mergeLimited, d.mergeTurns, d.mergePieces} {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
@@ -395,6 +395,21 @@ func (d *diagnosis) mergeCalls() {
 	}
 }
 
+// mergeTurns makes a hand-over of two groups that alternate: each waits while the other runs alone.
+func (d *diagnosis) mergeTurns() {
+	for i, a := range d.causes {
+		for _, b := range d.causes[i+1:] {
+			if a.kind != Serial || b.kind != Serial || d.waitsFor(a, b) < a.lost/2 || d.waitsFor(b, a) < b.lost/2 || min(a.lost, b.lost) < max(a.lost, b.lost)/3 {
+				continue
+			}
+			c := d.causeOf(key{kind: HandOver})
+			c.take(a)
+			c.take(b)
+			a.kind, b.kind = "", ""
+		}
+	}
+}
+
 // mergePieces makes one cause of the groups of goroutines that ran alone, if they hand over so
 // little work at a time that the hand-over takes as long. Dividing such work gains nothing.
 func (d *diagnosis) mergePieces() {
@@ -449,6 +464,16 @@ func (d *diagnosis) mergeSites(kind verdict.Kind) {
 
 // severalPlaces is the name of a cause at several places.
 const severalPlaces = "several places"
+
+// waitsFor returns how long the goroutines of other waited for those of c, which ran alone.
+func (d *diagnosis) waitsFor(c, other *cause) (sum time.Duration) {
+	for r := range d.rowsOf(c) {
+		if r.Group == other.name && (r.Waker == c.name || r.Category == ledger.WakeUp) {
+			sum += r.Time
+		}
+	}
+	return sum
+}
 
 // mergeHeld adds to a lock what its owners waited for, such as sleeps, if that was mostly while
 // others waited for the lock.

@@ -132,6 +132,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 	case NoWork:
 		f.Title = fmt.Sprintf("Nothing ran for %s of the capacity, to the end of the trace.", lost)
 		f.Advice = "The program had no work, or all of its goroutines wait for ever."
+		f.Gain, f.Basis = 0, "" // of work that does not exist
 		if d.Window {
 			f.Title = fmt.Sprintf("Nothing ran for %s of the capacity, to the end of the window and for long after it.", lost)
 			f.Advice = "What the program waited for shows in a larger window."
