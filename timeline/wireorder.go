@@ -1042,17 +1042,12 @@ func (c *wireCursor) at(t *thread) bool {
 	return true
 }
 
-// step records a step of a goroutine.
-func (c *wireCursor) step(t *thread, code uint8, g, x, y int32) {
-	if c.at(t) {
-		c.real()
-		c.put(code, g, x, y)
-	}
-}
-
 // place records that a goroutine runs, or enters a system call, on a thread.
 func (c *wireCursor) place(t *thread, code uint8, g int32) {
-	c.step(t, code, g, c.numberOf(t), c.procOf(t))
+	if c.at(t) { // else the thread has no number yet
+		c.real()
+		c.put(code, g, c.numberOf(t), c.procOf(t))
+	}
 }
 
 // stop records that the goroutine of a thread stops running.
@@ -1082,7 +1077,10 @@ func (c *wireCursor) wake(t *thread, g int32, stack uint64) {
 
 // leave records that a thread loses its goroutine.
 func (c *wireCursor) leave(t *thread, code uint8) {
-	c.step(t, code, t.g, -1, -1)
+	if c.at(t) {
+		c.real()
+		c.put(code, t.g, -1, -1)
+	}
 	t.g = -1
 }
 
