@@ -98,7 +98,7 @@ func measure(dir, against string, runs, megabytes int) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%d,000 goroutines born and gone, %s\n", n, size(trace))
+		fmt.Printf("%d thousand goroutines born and gone, %s\n", n, size(trace))
 		all[i] = compare(runs, reader{"bottleneck graph", []string{command, "graph", "-format", "json", trace}})[0]
 	}
 	fmt.Printf("  ten times as long: wall %.1f, memory %.2f\n", all[1][wall]/all[0][wall], all[1][mem]/all[0][mem])
