@@ -113,7 +113,7 @@ func TestRowsPages(t *testing.T) {
 				t.Fatalf("row %d (%v) after row %d (%v)", row.Row, row.Values, all[i-1].Row, all[i-1].Values)
 			}
 		}
-		if want := chosen(t, e, "duration > 10us").Count(); len(seen) != want || len(all) != want {
+		if want := len(chosen(t, e, "duration > 10us")); len(seen) != want || len(all) != want {
 			t.Errorf("%d rows of %d on all pages", len(seen), want)
 		}
 	}
@@ -158,7 +158,7 @@ func TestDensity(t *testing.T) {
 			edge := func(i int) string { return formatNumber(d.XRange[0] + (d.XRange[1]-d.XRange[0])*float64(i)/4) }
 			// The last bin includes the upper end.
 			filter := "duration >= " + edge(x) + " && duration " + map[bool]string{true: "<= ", false: "< "}[x == 3] + edge(x+1) + " && minor_faults " + map[bool]string{true: ">= ", false: "= "}[y == 2] + itoa(y)
-			want := chosen(t, e, filter).Count()
+			want := len(chosen(t, e, filter))
 			if got := d.Counts[y*4+x]; int(got) != want {
 				t.Errorf("bin %d, %d: %d, want %d", x, y, got, want)
 			}
@@ -178,11 +178,11 @@ func TestDensity(t *testing.T) {
 		if i == 6 {
 			filter = "all"
 		}
-		if want := chosen(t, e, filter+" && duration >= "+edge(i)).Count(); int(got) != want {
+		if want := len(chosen(t, e, filter+" && duration >= "+edge(i))); int(got) != want {
 			t.Errorf("bin %d of logarithms: %d, want %d", i, got, want)
 		}
 	}
-	if zeros := chosen(t, e, "duration = 0").Count(); d.Outside != zeros || zeros == 0 {
+	if zeros := len(chosen(t, e, "duration = 0")); d.Outside != zeros || zeros == 0 {
 		t.Errorf("%d outside, want %d", d.Outside, zeros)
 	}
 }

@@ -36,7 +36,7 @@ type comparison struct {
 
 // compare compares metrics in two sets, and sorts them, largest standardized difference first. It
 // automates what Sweeney, Hauswirth and others did by hand in their table 3.
-func (e *Explorer) compare(ctx context.Context, metrics []string, a, b *Set) ([]comparison, error) {
+func (e *Explorer) compare(ctx context.Context, metrics []string, a, b []int) ([]comparison, error) {
 	if len(metrics) == 0 {
 		metrics = e.candidates()
 	}
@@ -47,8 +47,8 @@ func (e *Explorer) compare(ctx context.Context, metrics []string, a, b *Set) ([]
 	out := []comparison{}
 	for _, c := range compiled {
 		var sides [2]Statistics
-		for i, set := range []*Set{a, b} {
-			side, err := e.statistics(ctx, c, set, 1, func(int) int { return 0 }, []string{"deviation"}, false)
+		for i, rows := range [][]int{a, b} {
+			side, err := e.statistics(ctx, c, rows, 1, func(int) int { return 0 }, []string{"deviation"}, false)
 			if err != nil {
 				return nil, err
 			}
@@ -128,21 +128,21 @@ func newSample(values []float64) *sample {
 
 // correlate holds the metrics of the set in memory, 16 bytes per row and metric, and computes pairs
 // concurrently.
-func (e *Explorer) correlate(ctx context.Context, texts []string, set *Set) (*correlation, error) {
+func (e *Explorer) correlate(ctx context.Context, texts []string, rows []int) (*correlation, error) {
 	metrics, err := e.compileAll("correlate", 20, texts...)
 	if err != nil {
 		return nil, err
 	}
 	k := len(metrics)
-	if rows := set.Count(); int64(rows)*int64(k) > 1<<27 {
-		return nil, partError("correlate", "%d metrics of %d quanta are too many at a time: choose fewer metrics or a smaller set", k, rows)
+	if int64(len(rows))*int64(k) > 1<<27 {
+		return nil, partError("correlate", "%d metrics of %d quanta are too many at a time: choose fewer metrics or a smaller set", k, len(rows))
 	}
 	out := &correlation{[]string{}, make([][]int, k), make([][]Value, k), make([][]Value, k)}
 	samples := make([]*sample, k)
 	for i, c := range metrics {
 		out.Metrics = append(out.Metrics, c.name)
 		out.N[i], out.Pearson[i], out.Spearman[i] = make([]int, k), make([]Value, k), make([]Value, k)
-		values, err := valuesIn(ctx, c.column, set)
+		values, err := valuesIn(ctx, c.column, rows)
 		if err != nil {
 			return nil, err
 		}

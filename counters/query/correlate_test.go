@@ -114,7 +114,7 @@ func TestSearch(t *testing.T) {
 	rec := made(31, 3000)
 	after := chosen(t, explorer(t, rec), "first(100, gc)")
 	faults := rec.Counter("minor-faults")
-	for row := range after.Rows() {
+	for _, row := range after {
 		if faults.Values[row] != quanta.Unknown {
 			faults.Values[row] += 3
 		}

@@ -41,7 +41,7 @@ type axis struct {
 }
 
 // density answers the question of a density for a set. It takes about 15 ns per row.
-func (e *Explorer) density(ctx context.Context, q density, set *Set) (*density, error) {
+func (e *Explorer) density(ctx context.Context, q density, rows []int) (*density, error) {
 	metrics, err := e.compileAll("density", 2, q.X, q.Y)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (e *Explorer) density(ctx context.Context, q density, set *Set) (*density, 
 	d.Counts = make([]int32, d.Width*d.Height)
 	x, y := axis{q.LogX, d.Width, math.Inf(1), math.Inf(-1), 0, 0}, axis{q.LogY, d.Height, math.Inf(1), math.Inf(-1), 0, 0}
 	columns := []column{metrics[0].column, metrics[1].column}
-	err = visit(ctx, set, columns, func(_ int, v []float64) {
+	err = visit(ctx, rows, columns, func(_ int, v []float64) {
 		if v[0] == v[0] && v[1] == v[1] {
 			x.see(v[0])
 			y.see(v[1])
@@ -66,7 +66,7 @@ func (e *Explorer) density(ctx context.Context, q density, set *Set) (*density, 
 		return nil, err
 	}
 	d.XRange, d.YRange = x.settle(), y.settle()
-	return d, visit(ctx, set, columns, func(_ int, v []float64) {
+	return d, visit(ctx, rows, columns, func(_ int, v []float64) {
 		if v[0] != v[0] || v[1] != v[1] {
 			d.Unknown++
 			return

@@ -67,29 +67,23 @@ func ExampleExplorer_Values() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	values, err := e.Values(context.Background(), "change(cycles) / 10", query.AllRows(6))
+	values, err := e.Values(context.Background(), "change(cycles) / 10", []int{0, 1, 2, 3, 4, 5})
 	fmt.Println(values, err) // the change of a goroutine's first quantum is unknown
 	// Output: [NaN NaN 8 -12 -6 -2] <nil>
 }
 
-func ExampleSet() {
+func ExampleExplorer_Select() {
 	e, err := query.NewExplorer(sixQuanta())
 	if err != nil {
 		log.Fatal(err)
 	}
-	pick := func(filter string) *query.Set {
-		set, err := e.Select(context.Background(), filter)
-		if err != nil {
-			log.Fatal(err)
-		}
-		return set
+	rows, err := e.Select(context.Background(), "duration >= 50us && minor_faults > 1")
+	if err != nil {
+		log.Fatal(err)
 	}
-	long, faulty := pick("duration >= 50us"), pick("minor_faults > 1")
-	fmt.Println(long.Count(), faulty.Count(), long.Union(faulty).Count(), long.Intersect(faulty).Count(), long.Difference(faulty).Count())
-	for row := range long.Intersect(faulty).Rows() {
+	for _, row := range rows {
 		fmt.Println("goroutine", e.Recording().Goroutine[row], "at", time.Duration(e.Recording().Begin[row]))
 	}
 	// Output:
-	// 4 3 6 1 3
 	// goroutine 7 at 200µs
 }

@@ -19,18 +19,18 @@ func explorer(t testing.TB, rec *quanta.Recording) *Explorer {
 	return e
 }
 
-func chosen(t testing.TB, e *Explorer, filter string) *Set {
+func chosen(t testing.TB, e *Explorer, filter string) []int {
 	t.Helper()
-	set, err := e.Select(context.Background(), filter)
+	rows, err := e.Select(context.Background(), filter)
 	if err != nil {
 		t.Fatalf("%s: %v", filter, err)
 	}
-	return set
+	return rows
 }
 
 func valuesOf(t testing.TB, e *Explorer, metric string) []float64 {
 	t.Helper()
-	v, err := e.Values(context.Background(), metric, AllRows(e.rec.Len()))
+	v, err := e.Values(context.Background(), metric, chosen(t, e, "all"))
 	if err != nil {
 		t.Fatalf("%s: %v", metric, err)
 	}
@@ -88,7 +88,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s twice", name.Name)
 		}
 		seen[name.Name] = true
-		v, err := e.Values(context.Background(), name.Name, AllRows(10))
+		v, err := e.Values(context.Background(), name.Name, chosen(t, e, "all"))
 		if err != nil {
 			t.Errorf("%s: %v", name.Name, err)
 			continue

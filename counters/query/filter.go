@@ -76,43 +76,59 @@ func SplitFilters(text string) (filters []string, err error) {
 	return filters, err
 }
 
-// Select returns the set of the rows that a filter selects. The error is an [*Error] if the filter
-// is invalid, the recording lacks a name in it, or units do not match, or that of ctx. Select takes
-// a few nanoseconds per row for each comparison and operation (BenchmarkSelect), and less for
+// Select returns the rows that a filter selects, in order. The error is an [*Error] if the filter is
+// invalid, the recording lacks a name in it, or units do not match, or that of ctx. Select takes a
+// few nanoseconds per row for each comparison and operation (BenchmarkSelect), and less for
 // conditions that depend only on names.
-func (e *Explorer) Select(ctx context.Context, filter string) (set *Set, err error) {
+func (e *Explorer) Select(ctx context.Context, filter string) (rows []int, err error) {
 	root, err := parseFilter(filter)
 	if err != nil {
 		return nil, err
 	}
 	defer recovered(&err)
-	v := evaluator{e: e, text: filter, ctx: ctx}
-	if set = v.set(root); v.err != nil {
-		return nil, v.err
+	v := evaluator{e: e, text: filter}
+	in := v.filter(root)
+	rows = make([]int, 0, e.rec.Len())
+	for row := range e.rec.Len() {
+		if row&(1<<16-1) == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if in(row) {
+			rows = append(rows, row)
+		}
 	}
-	return set, nil
+	return rows, ctx.Err()
 }
 
-// set evaluates a filter, one set per node.
-func (v *evaluator) set(n *node) *Set {
-	if v.err == nil {
-		v.err = v.ctx.Err()
-	}
-	rows := v.e.rec.Len()
-	switch n.op {
-	case "all":
-		return AllRows(rows)
-	case "none":
-		return NoRows(rows)
-	case opNot:
-		return v.set(n.kids[0]).Complement()
-	case "&&", "||":
-		a := v.set(n.kids[0])
-		b := v.set(n.kids[1]) // even if a is empty, to find unknown names
-		if n.op == "&&" {
-			return a.Intersect(b)
+// complement returns the rows of the recording that are not among those given.
+func (e *Explorer) complement(rows []int) (others []int) {
+	for row := range e.rec.Len() {
+		if len(rows) > 0 && rows[0] == row {
+			rows = rows[1:]
+		} else {
+			others = append(others, row)
 		}
-		return a.Union(b)
+	}
+	return others
+}
+
+// predicate reports whether a filter selects a row.
+type predicate func(row int) bool
+
+// filter compiles a filter.
+func (v *evaluator) filter(n *node) predicate {
+	switch n.op {
+	case "all", "none":
+		return func(int) bool { return n.op == "all" }
+	case opNot:
+		in := v.filter(n.kids[0])
+		return func(row int) bool { return !in(row) }
+	case "&&":
+		a, b := v.filter(n.kids[0]), v.filter(n.kids[1])
+		return func(row int) bool { return a(row) && b(row) }
+	case "||":
+		a, b := v.filter(n.kids[0]), v.filter(n.kids[1])
+		return func(row int) bool { return a(row) || b(row) }
 	case "first", "last":
 		return v.ranked(n)
 	case "during":
@@ -123,25 +139,25 @@ func (v *evaluator) set(n *node) *Set {
 	if field := n.kids[0]; field.op == opField {
 		keys, _ := v.e.by(field.text)
 		match := matcher(n)
-		return keys.where(rows, func(key int32) bool { return key != keys.unknown && match(keys.name(key)) })
+		return keys.where(func(key int32) bool { return key != keys.unknown && match(keys.name(key)) })
 	}
 	left, u := v.metric(n.kids[0])
 	switch n.op {
 	case "known":
-		return v.where(left, func(v float64) bool { return v == v })
+		return where(left, func(v float64) bool { return v == v })
 	case opIn:
-		return v.where(left, v.in(n, u))
+		return where(left, v.in(n, u))
 	}
 	right, w := v.metric(n.kids[1])
 	v.same(n, u, w)
 	// By IEEE 754, the sign of a difference is that of the comparison: it never underflows to 0, and
 	// if it overflows, the infinity has the correct sign.
-	return v.where(combined(left, right, func(a, b float64) float64 { return a - b }), relations[n.op])
+	return where(combined(left, right, func(a, b float64) float64 { return a - b }), relations[n.op])
 }
 
-// where returns the set of the rows whose value passes a test.
-func (v *evaluator) where(c column, test func(float64) bool) *Set {
-	return RowsWhere(v.e.rec.Len(), func(row int) bool { return test(c(row)) })
+// where selects the rows whose value passes a test.
+func where(c column, test func(float64) bool) predicate {
+	return func(row int) bool { return test(c(row)) }
 }
 
 // relations has the tests of a difference.
@@ -244,18 +260,18 @@ func (v *evaluator) from(t int64) int {
 	return row
 }
 
-// ranked returns the first n quanta after each span, or the last n before it.
+// ranked selects the first n quanta after each span, or the last n before it.
 //
 // first: of the quanta that begin at the end of the span or later and before the next span begins,
 // the first n. last: of the quanta that end before the span begins and begin at the end of the
 // previous span or later, the last n.
-func (v *evaluator) ranked(n *node) *Set {
+func (v *evaluator) ranked(n *node) predicate {
 	rec, count, each := v.e.rec, int(n.kids[0].value), func(int) int32 { return 0 }
 	if len(n.kids) > 2 {
 		keys, _ := v.e.by(n.kids[2].text)
 		each = keys.of
 	}
-	set := NoRows(rec.Len())
+	chosen := make([]bool, rec.Len())
 	spans := v.spans(n, n.kids[1])
 	for i, span := range spans {
 		seen := map[int32]int{}
@@ -263,7 +279,7 @@ func (v *evaluator) ranked(n *node) *Set {
 			key := each(row)
 			if seen[key] < count {
 				seen[key]++
-				set.add(row)
+				chosen[row] = true
 			}
 			return len(n.kids) == 2 && seen[key] == count
 		}
@@ -286,12 +302,12 @@ func (v *evaluator) ranked(n *node) *Set {
 			}
 		}
 	}
-	return set
+	return func(row int) bool { return chosen[row] }
 }
 
-// during returns the set of the quanta that overlap an interval or a span. A quantum without
+// during selects the quanta that overlap an interval or a span. A quantum without
 // duration counts as its beginning.
-func (v *evaluator) during(n *node) *Set {
+func (v *evaluator) during(n *node) predicate {
 	rec := v.e.rec
 	if len(n.kids) > 1 {
 		var ends [2]float64
@@ -302,10 +318,10 @@ func (v *evaluator) during(n *node) *Set {
 			}
 			ends[i] = c(0)
 		}
-		return RowsWhere(rec.Len(), func(row int) bool {
+		return func(row int) bool {
 			begin, end := float64(rec.Begin[row]), float64(rec.Begin[row]+rec.Duration[row])
 			return begin < ends[1] && (end > ends[0] || begin >= ends[0])
-		})
+		}
 	}
 	spans := v.spans(n, n.kids[0])
 	ends := make([]int64, len(spans)) // the latest end among the spans up to each one
@@ -314,19 +330,19 @@ func (v *evaluator) during(n *node) *Set {
 			ends[i] = max(ends[i], ends[i-1])
 		}
 	}
-	return RowsWhere(rec.Len(), func(row int) bool {
+	return func(row int) bool {
 		begin, end := rec.Begin[row], rec.Begin[row]+rec.Duration[row]
 		// Spans that have begun when the quantum ends. A quantum without duration at the beginning
 		// of a span is in it.
 		n := sort.Search(len(spans), func(i int) bool { return spans[i].Begin >= max(end, begin+1) })
 		return n > 0 && ends[n-1] > begin
-	})
+	}
 }
 
-// between returns the set of the quanta that begin between two markers: from each with the first
+// between selects the quanta that begin between two markers: from each with the first
 // text up to the next with the second, or the end of the recording. It sweeps rows and markers in
 // the order of time.
-func (v *evaluator) between(n *node) *Set {
+func (v *evaluator) between(n *node) predicate {
 	rec, each := v.e.rec, len(n.kids) > 2
 	markers := slices.Clone(rec.Markers)
 	slices.SortStableFunc(markers, func(a, b quanta.Marker) int { return cmp.Compare(a.Time, b.Time) })
@@ -346,7 +362,8 @@ func (v *evaluator) between(n *node) *Set {
 		}
 		return 0
 	}
-	return RowsWhere(rec.Len(), func(row int) bool {
+	inside := make([]bool, rec.Len())
+	for row := range inside {
 		for ; next < len(markers) && markers[next].Time <= rec.Begin[row]; next++ {
 			switch m := &markers[next]; m.Text {
 			case n.kids[0].text:
@@ -355,6 +372,7 @@ func (v *evaluator) between(n *node) *Set {
 				delete(open, key(m.Goroutine))
 			}
 		}
-		return open[key(rec.Goroutine[row])]
-	})
+		inside[row] = open[key(rec.Goroutine[row])]
+	}
+	return func(row int) bool { return inside[row] }
 }

@@ -248,23 +248,26 @@ func TestFilters(t *testing.T) {
 				continue // an empty recording has no such spans and markers, which is an error
 			}
 			set := chosen(t, e, c.filter)
-			want := RowsWhere(n, func(row int) bool { return c.in(slowRow{rec, row}) })
-			if !set.Equal(want) {
-				t.Errorf("%d rows: %s: %d rows, want %d; first difference %v", n, c.filter, set.Count(), want.Count(), firstOf(set, want))
+			want := rowsWhere(n, func(row int) bool { return c.in(slowRow{rec, row}) })
+			if !slices.Equal(set, want) {
+				t.Errorf("%d rows: %s: rows %v, want %v", n, c.filter, set, want)
 			}
-			if n == 700 && c.filter != "none" && c.filter != "proc = -1" && (want.Count() == 0 || want.Count() == n) &&
+			if n == 700 && c.filter != "none" && c.filter != "proc = -1" && (len(want) == 0 || len(want) == n) &&
 				c.filter != "" && !strings.Contains(c.filter, "all") && c.filter != "known(group)" {
-				t.Errorf("%s: the case has no teeth: %d of %d rows", c.filter, want.Count(), n)
+				t.Errorf("%s: the case has no teeth: %d of %d rows", c.filter, len(want), n)
 			}
 		}
 	}
 }
 
-func firstOf(a, b *Set) int {
-	for row := range a.Difference(b).Union(b.Difference(a)).Rows() {
-		return row
+// rowsWhere returns those of n rows for which in returns true.
+func rowsWhere(n int, in func(row int) bool) (rows []int) {
+	for row := range n {
+		if in(row) {
+			rows = append(rows, row)
+		}
 	}
-	return -1
+	return rows
 }
 
 // Laws that hold for all sets.
@@ -275,17 +278,26 @@ func TestFilterAlgebra(t *testing.T) {
 		if a.filter == "" || b.filter == "" {
 			continue
 		}
-		x, y := chosen(t, e, a.filter), chosen(t, e, b.filter)
-		for filter, want := range map[string]*Set{
-			"(" + a.filter + ") && (" + b.filter + ")":      x.Intersect(y),
-			"(" + a.filter + ") || (" + b.filter + ")":      x.Union(y),
-			"(" + a.filter + ") && !(" + b.filter + ")":     x.Difference(y),
-			"!(" + a.filter + ")":                           x.Complement(),
-			"!(!(" + a.filter + ") || !(" + b.filter + "))": x.Intersect(y),
+		x, y := map[int]bool{}, map[int]bool{}
+		for _, row := range chosen(t, e, a.filter) {
+			x[row] = true
+		}
+		for _, row := range chosen(t, e, b.filter) {
+			y[row] = true
+		}
+		for filter, in := range map[string]func(row int) bool{
+			"(" + a.filter + ") && (" + b.filter + ")":      func(row int) bool { return x[row] && y[row] },
+			"(" + a.filter + ") || (" + b.filter + ")":      func(row int) bool { return x[row] || y[row] },
+			"(" + a.filter + ") && !(" + b.filter + ")":     func(row int) bool { return x[row] && !y[row] },
+			"!(" + a.filter + ")":                           func(row int) bool { return !x[row] },
+			"!(!(" + a.filter + ") || !(" + b.filter + "))": func(row int) bool { return x[row] && y[row] },
 		} {
-			if got := chosen(t, e, filter); !got.Equal(want) {
-				t.Errorf("%s: %d rows, want %d", filter, got.Count(), want.Count())
+			if got, want := chosen(t, e, filter), rowsWhere(1500, in); !slices.Equal(got, want) {
+				t.Errorf("%s: %d rows, want %d", filter, len(got), len(want))
 			}
+		}
+		if got, want := e.complement(chosen(t, e, a.filter)), chosen(t, e, "!("+a.filter+")"); !slices.Equal(got, want) {
+			t.Errorf("%s: %d other rows, want %d", a.filter, len(got), len(want))
 		}
 	}
 }
@@ -348,5 +360,31 @@ func TestFilterErrors(t *testing.T) {
 		if syntax.Pos != c.pos || !strings.Contains(syntax.Error(), c.want) {
 			t.Errorf("%.60s: at %d: %v; want at %d: %s", c.filter, syntax.Pos, syntax, c.pos, c.want)
 		}
+	}
+}
+
+// Quanta are selected and grouped by the callers of the function on top.
+func TestCallers(t *testing.T) {
+	rec := made(3, 200)
+	rec.Funcs = append(rec.Funcs, "main.caller")
+	index := int32(len(rec.Funcs) - 1)
+	rec.Caller = make([]int32, rec.Len())
+	for row := 0; row < rec.Len(); row += 4 {
+		rec.Caller[row] = index
+	}
+	e := explorer(t, rec)
+	want := rowsWhere(rec.Len(), func(row int) bool { return row%4 == 0 })
+	for _, filter := range []string{"caller = main.caller", `caller =~ "caller$"`, "known(caller)"} {
+		if got := chosen(t, e, filter); !slices.Equal(got, want) {
+			t.Errorf("%s: %d rows, want %d", filter, len(got), len(want))
+		}
+	}
+	table := answer(t, e, Query{Table: &Table{By: "caller"}}).Table
+	counts := map[string]int{}
+	for _, row := range table.Rows {
+		counts[row.Key] = row.Count
+	}
+	if len(counts) != 2 || counts["main.caller"] != 50 || counts["(not known)"] != 150 {
+		t.Errorf("by caller: %v", counts)
 	}
 }

@@ -35,14 +35,13 @@ func (k *keys) number(key int32) *int64 {
 	return &k.ids[key]
 }
 
-// where returns the set of the rows with one of the keys that pass. It tests each key once, rather
-// than each of the rows.
-func (k *keys) where(rows int, pass func(key int32) bool) *Set {
+// where selects the rows with one of the keys that pass. It tests each key once.
+func (k *keys) where(pass func(key int32) bool) predicate {
 	table := make([]bool, k.n)
 	for key := range table {
 		table[key] = pass(int32(key))
 	}
-	return RowsWhere(rows, func(row int) bool { return table[k.of(row)] })
+	return func(row int) bool { return table[k.of(row)] }
 }
 
 // longest returns the keys with quanta, those that ran longest first.

@@ -90,7 +90,7 @@ type pixel struct {
 
 // lanes answers the question of [Lanes] for a set. A quantum is in the pixels from floor(x(begin))
 // to ceil(x(end)) − 1, where x(t) = (t − From)/(To − From)·Width.
-func (e *Explorer) lanes(ctx context.Context, q Lanes, set *Set) (*Lanes, error) {
+func (e *Explorer) lanes(ctx context.Context, q Lanes, rows []int) (*Lanes, error) {
 	keys, ok := e.by(q.By)
 	if !ok || keys.ids == nil && q.By != "group" {
 		return nil, partError("lanes", "no lanes by %s: there are goroutine, proc, thread and group", quote(q.By))
@@ -113,7 +113,7 @@ func (e *Explorer) lanes(ctx context.Context, q Lanes, set *Set) (*Lanes, error)
 		return nil, InPart("lanes", err)
 	}
 	d := drawer{e, &q, keys, make([]float64, keys.n), make([]int, keys.n), make([][]pixel, keys.n)}
-	for row := range set.Rows() {
+	for _, row := range rows {
 		if begin, end, ok := d.part(row); ok {
 			key := d.keys.of(row)
 			d.busy[key] += float64(end - begin)
@@ -121,7 +121,7 @@ func (e *Explorer) lanes(ctx context.Context, q Lanes, set *Set) (*Lanes, error)
 		}
 	}
 	shown := d.choose()
-	if err := visit(ctx, set, []column{metric}, func(row int, v []float64) { d.draw(row, v[0]) }); err != nil {
+	if err := visit(ctx, rows, []column{metric}, func(row int, v []float64) { d.draw(row, v[0]) }); err != nil {
 		return nil, err
 	}
 	for _, key := range shown {

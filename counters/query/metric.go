@@ -66,8 +66,6 @@ type evaluator struct {
 	e       *Explorer
 	text    string
 	changes int
-	ctx     context.Context // of a filter
-	err     error           // that of ctx
 }
 
 func (v *evaluator) fail(n *node, message, near string) {
@@ -203,11 +201,11 @@ func changeOf(e *Explorer, of column) column {
 	return sincePrevious(e, func(row, prev int) float64 { return finite(of(row) - of(prev)) })
 }
 
-// visit calls f with the rows of a set, in order, and their values in each column.
-func visit(ctx context.Context, set *Set, columns []column, f func(row int, values []float64)) error {
-	values, n := make([]float64, len(columns)), 0
-	for row := range set.Rows() {
-		if n++; n&(1<<16-1) == 1 && ctx.Err() != nil {
+// visit calls f with each of the rows and its values in each column.
+func visit(ctx context.Context, rows []int, columns []column, f func(row int, values []float64)) error {
+	values := make([]float64, len(columns))
+	for n, row := range rows {
+		if n&(1<<16-1) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		for i, c := range columns {
@@ -218,19 +216,19 @@ func visit(ctx context.Context, set *Set, columns []column, f func(row int, valu
 	return nil
 }
 
-// Values returns the values of a metric for the rows of a set, in order; NaN if unknown. The error
-// is an [*Error] if the text is not a metric of this recording, or that of ctx.
-func (e *Explorer) Values(ctx context.Context, metric string, set *Set) ([]float64, error) {
+// Values returns the value of a metric for each of the rows; NaN if unknown. The error is an
+// [*Error] if the text is not a metric of this recording, or that of ctx.
+func (e *Explorer) Values(ctx context.Context, metric string, rows []int) ([]float64, error) {
 	c, err := e.compile(metric)
 	if err != nil {
 		return nil, err
 	}
-	return valuesIn(ctx, c.column, set)
+	return valuesIn(ctx, c.column, rows)
 }
 
-func valuesIn(ctx context.Context, c column, set *Set) ([]float64, error) {
-	out := make([]float64, 0, set.Count())
-	err := visit(ctx, set, []column{c}, func(_ int, v []float64) { out = append(out, v[0]) })
+func valuesIn(ctx context.Context, c column, rows []int) ([]float64, error) {
+	out := make([]float64, 0, len(rows))
+	err := visit(ctx, rows, []column{c}, func(_ int, v []float64) { out = append(out, v[0]) })
 	return out, err
 }
 

@@ -79,7 +79,7 @@ func TestMetricErrors(t *testing.T) {
 		{"heap + duration", 5}, {"duration + heap/duration", 9}, {"max(duration, heap)", 0}, {"5ms + 1kB", 4}, {"1 + nothing", 4}, {`1 + "minor_faults"`, 4}, {"µs", 0},
 		{"change(1)+change(1)+change(1)+change(1)+change(1)+change(1)+change(1)+change(1)+change(1)", 80},
 	} {
-		_, err := e.Values(t.Context(), c.metric, AllRows(5))
+		_, err := e.Values(t.Context(), c.metric, chosen(t, e, "all"))
 		if s := syntaxOf(t, err); s == nil || s.Pos != c.pos {
 			t.Errorf("%s: %v", c.metric, err)
 		}

@@ -11,10 +11,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
-// WriteProfile writes the quanta of a set as a profile for go tool pprof: a sample for each group, top
+// WriteProfile writes the quanta of rows as a profile for go tool pprof: a sample for each group, top
 // function and caller, with the number of quanta, their run time, and the sums of the known counters.
 // Counters of levels have no sums.
-func (e *Explorer) WriteProfile(w io.Writer, set *Set) error {
+func (e *Explorer) WriteProfile(w io.Writer, rows []int) error {
 	rec := e.rec
 	p := &profile.Profile{
 		SampleType: []*profile.ValueType{{Type: "quanta", Unit: "count"}, {Type: "running", Unit: "nanoseconds"}}, DefaultSampleType: "running",
@@ -46,7 +46,7 @@ func (e *Explorer) WriteProfile(w io.Writer, set *Set) error {
 	}
 	type key struct{ group, fn, caller int32 }
 	samples := map[key]*profile.Sample{}
-	for row := range set.Rows() {
+	for _, row := range rows {
 		k := key{rec.Group[row], rec.Func[row], e.callers[row]}
 		s := samples[k]
 		if s == nil {

@@ -67,27 +67,25 @@ func partError(part, format string, args ...any) error {
 
 // Answer answers a query. The error is an [*Error] for an invalid query, or that of ctx.
 func (e *Explorer) Answer(ctx context.Context, q Query) (*Answer, error) {
-	set, err := e.selectPart(ctx, "filter", q.Filter)
+	rows, err := e.selectPart(ctx, "filter", q.Filter)
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{Filter: cmp.Or(strings.TrimSpace(q.Filter), "all"), Against: q.Against, Of: e.rec.Len(), Count: set.Count(), Duration: Value(e.duration(set))}
-	var other *Set
+	a := &Answer{Filter: cmp.Or(strings.TrimSpace(q.Filter), "all"), Against: q.Against, Of: e.rec.Len(), Count: len(rows), Duration: Value(e.duration(rows))}
+	var others []int
 	part := func(asked bool, answer func() error) {
 		if asked && err == nil {
 			err = answer()
 		}
 	}
 	part(q.Against != "", func() (err error) {
-		other, err = e.selectPart(ctx, "against", q.Against)
+		others, err = e.selectPart(ctx, "against", q.Against)
 		return err
 	})
 	if q.Against == "" && q.Compare != nil {
-		other = set.Complement()
+		others = e.complement(rows)
 	}
-	if other != nil {
-		a.AgainstCount = other.Count()
-	}
+	a.AgainstCount = len(others)
 	for i, text := range q.Units[:min(len(q.Units), 50)] {
 		part(true, func() error {
 			c, err := e.compileAll(fmt.Sprintf("units[%d]", i), 1, text)
@@ -100,7 +98,7 @@ func (e *Explorer) Answer(ctx context.Context, q Query) (*Answer, error) {
 	part(len(q.Stats) > 0, func() error {
 		metrics, err := e.compileAll("stats", 50, q.Stats...)
 		for _, c := range metrics {
-			s, err := e.statistics(ctx, c, set, 1, func(int) int { return 0 }, quantilesShown, true)
+			s, err := e.statistics(ctx, c, rows, 1, func(int) int { return 0 }, quantilesShown, true)
 			if err != nil {
 				return err
 			}
@@ -108,12 +106,12 @@ func (e *Explorer) Answer(ctx context.Context, q Query) (*Answer, error) {
 		}
 		return err
 	})
-	part(q.Table != nil, func() (err error) { a.Table, err = e.table(ctx, *q.Table, set); return err })
-	part(q.Rows != nil, func() (err error) { a.Rows, err = e.rows(ctx, *q.Rows, set); return err })
-	part(q.Density != nil, func() (err error) { a.Density, err = e.density(ctx, *q.Density, set); return err })
-	part(q.Lanes != nil, func() (err error) { a.Lanes, err = e.lanes(ctx, *q.Lanes, set); return err })
-	part(len(q.Correlate) > 0, func() (err error) { a.Correlation, err = e.correlate(ctx, q.Correlate, set); return err })
-	part(q.Compare != nil, func() (err error) { a.Comparison, err = e.compare(ctx, q.Compare, set, other); return err })
+	part(q.Table != nil, func() (err error) { a.Table, err = e.table(ctx, *q.Table, rows); return err })
+	part(q.Rows != nil, func() (err error) { a.Rows, err = e.rows(ctx, *q.Rows, rows); return err })
+	part(q.Density != nil, func() (err error) { a.Density, err = e.density(ctx, *q.Density, rows); return err })
+	part(q.Lanes != nil, func() (err error) { a.Lanes, err = e.lanes(ctx, *q.Lanes, rows); return err })
+	part(len(q.Correlate) > 0, func() (err error) { a.Correlation, err = e.correlate(ctx, q.Correlate, rows); return err })
+	part(q.Compare != nil, func() (err error) { a.Comparison, err = e.compare(ctx, q.Compare, rows, others); return err })
 	if err != nil {
 		return nil, err
 	}
@@ -121,18 +119,18 @@ func (e *Explorer) Answer(ctx context.Context, q Query) (*Answer, error) {
 }
 
 // selectPart selects the quanta of a part of a query.
-func (e *Explorer) selectPart(ctx context.Context, part, filter string) (*Set, error) {
-	set, err := e.Select(ctx, filter)
+func (e *Explorer) selectPart(ctx context.Context, part, filter string) ([]int, error) {
+	rows, err := e.Select(ctx, filter)
 	if err != nil && ctx.Err() == nil {
 		err = InPart(part, err)
 	}
-	return set, err
+	return rows, err
 }
 
-// duration returns the total duration of a set, in ns.
-func (e *Explorer) duration(set *Set) float64 {
+// duration returns the total duration of rows, in ns.
+func (e *Explorer) duration(rows []int) float64 {
 	total := int64(0)
-	for row := range set.Rows() {
+	for _, row := range rows {
 		if total += e.rec.Duration[row]; total < 0 {
 			return math.NaN()
 		}

@@ -8,7 +8,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -142,7 +141,7 @@ func makeCase(t *testing.T, e *Explorer, name string, q Query) caseVector {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Set = append(c.Set, slices.Collect(chosen(t, e, q.Filter).Rows())...)
+	c.Set = append(c.Set, chosen(t, e, q.Filter)...)
 	c.Answer = jsonOf(t, a)
 	return c
 }

@@ -40,7 +40,7 @@ type quantum struct {
 
 // rows answers the question of a rowPage for a set. Rows with an unknown value come last, equal ones
 // in the order of the recording.
-func (e *Explorer) rows(ctx context.Context, q rowPage, set *Set) (*rowPage, error) {
+func (e *Explorer) rows(ctx context.Context, q rowPage, set []int) (*rowPage, error) {
 	metrics, err := e.compileAll("rows", 20, q.Metrics...)
 	if err != nil {
 		return nil, err
@@ -53,15 +53,15 @@ func (e *Explorer) rows(ctx context.Context, q rowPage, set *Set) (*rowPage, err
 	if err != nil {
 		return nil, err
 	}
-	q.Total, q.Metrics, q.Units, q.Rows = set.Count(), []string{}, []string{}, []quantum{}
+	q.Total, q.Metrics, q.Units, q.Rows = len(set), []string{}, []string{}, []quantum{}
 	for _, c := range metrics {
 		q.Metrics, q.Units = append(q.Metrics, c.name), append(q.Units, c.unit.String())
 	}
 	from := min(q.Offset, len(order))
 	for _, i := range order[from:min(from+q.Limit, len(order))] {
-		row := e.row(int(i))
+		row := e.row(i)
 		for _, c := range metrics {
-			row.Values = append(row.Values, Value(c.column(int(i))))
+			row.Values = append(row.Values, Value(c.column(i)))
 		}
 		q.Rows = append(q.Rows, row)
 	}
@@ -92,11 +92,8 @@ func (e *Explorer) row(i int) quantum {
 }
 
 // ordered returns the rows of a set in order, at least up to the end of the requested page.
-func (e *Explorer) ordered(ctx context.Context, q rowPage, set *Set) ([]int32, error) {
-	rows := make([]int32, 0, set.Count())
-	for row := range set.Rows() {
-		rows = append(rows, int32(row))
-	}
+func (e *Explorer) ordered(ctx context.Context, q rowPage, set []int) ([]int, error) {
+	rows := slices.Clone(set)
 	if q.Sort == "" {
 		if q.Descending {
 			slices.Reverse(rows)
@@ -126,7 +123,7 @@ func (e *Explorer) ordered(ctx context.Context, q rowPage, set *Set) ([]int32, e
 		limit = sorted[n-1]
 	}
 	type keyed struct {
-		row   int32
+		row   int
 		value float64
 	}
 	var head []keyed

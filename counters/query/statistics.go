@@ -114,7 +114,7 @@ type tally struct {
 
 // statistics summarizes a metric over n parts of a set; of returns the part of a row. It computes
 // deviations and quantiles if their names are given, and changes if requested.
-func (e *Explorer) statistics(ctx context.Context, c *compiled, set *Set, n int, of func(row int) int, names []string, changes bool) ([]Statistics, error) {
+func (e *Explorer) statistics(ctx context.Context, c *compiled, rows []int, n int, of func(row int) int, names []string, changes bool) ([]Statistics, error) {
 	var wanted []string // quantiles
 	for _, name := range names {
 		if _, ok := quantileOf(name); ok {
@@ -124,7 +124,7 @@ func (e *Explorer) statistics(ctx context.Context, c *compiled, set *Set, n int,
 	keep := len(wanted) > 0 || slices.Contains(names, "deviation")
 	all := make([]tally, n)
 	if keep && n == 1 {
-		all[0].values = make([]float64, 0, set.Count())
+		all[0].values = make([]float64, 0, len(rows))
 	}
 	columns := []column{c.column}
 	if c.over != nil {
@@ -133,7 +133,7 @@ func (e *Explorer) statistics(ctx context.Context, c *compiled, set *Set, n int,
 	if changes {
 		columns = append(columns, changeOf(e, c.column))
 	}
-	err := visit(ctx, set, columns, func(row int, v []float64) {
+	err := visit(ctx, rows, columns, func(row int, v []float64) {
 		t := &all[of(row)]
 		t.count++
 		if v[0] == v[0] {

@@ -52,7 +52,7 @@ type tableRow struct {
 }
 
 // table answers the question of a [Table] for a set.
-func (e *Explorer) table(ctx context.Context, q Table, set *Set) (*Table, error) {
+func (e *Explorer) table(ctx context.Context, q Table, set []int) (*Table, error) {
 	if err := CheckStats(q.Stats); err != nil {
 		return nil, InPart("stat", err)
 	}
@@ -132,9 +132,9 @@ func (t *Table) all() (out []*tableRow) {
 }
 
 // parts adds the rows of a table, without cells, and returns the index of a quantum's row.
-func (e *Explorer) parts(t *Table, keys keys, limit int, set *Set) (of func(row int) int) {
+func (e *Explorer) parts(t *Table, keys keys, limit int, set []int) (of func(row int) int) {
 	counts, running := make([]int, keys.n), make([]sum, keys.n)
-	for row := range set.Rows() {
+	for _, row := range set {
 		key := keys.of(row)
 		counts[key]++
 		running[key].add(float64(e.rec.Duration[row]))

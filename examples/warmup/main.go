@@ -156,10 +156,9 @@ func tenthsOf(r *quanta.Recording, e *query.Explorer, metric string) (tenths [10
 		return tenths, 0, err
 	}
 	var n [10]float64
-	i, k := 0, 0
-	for row := range units.Rows() {
+	k := 0
+	for i, row := range units {
 		v := values[i]
-		i++
 		for k+1 < len(marks) && marks[k+1].Begin <= r.Begin[row] {
 			k++
 		}

@@ -202,33 +202,33 @@ func (s *server) servePoints(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) points(r *http.Request, q pointsQuery) ([]byte, error) {
-	set, err := s.explorer.Select(r.Context(), q.Filter)
+	rows, err := s.explorer.Select(r.Context(), q.Filter)
 	if err != nil {
 		return nil, query.InPart("filter", err)
 	}
 	// An invalid metric is an error even if there are too many points.
-	of := set
-	if n := set.Count(); n > min(q.Most, maxPoints) {
-		of = query.NoRows(set.Len())
+	many := len(rows) > min(q.Most, maxPoints)
+	if many {
+		rows = nil
 	}
 	var out [2][]float64
 	for i, text := range []string{q.X, q.Y} {
-		if out[i], err = s.explorer.Values(r.Context(), text, of); err != nil {
+		if out[i], err = s.explorer.Values(r.Context(), text, rows); err != nil {
 			return nil, query.InPart("xy"[i:i+1], err)
 		}
 	}
-	if of != set {
+	if many {
 		return binary.LittleEndian.AppendUint64(nil, tooMany), nil
 	}
-	return s.encode(set, out[0], out[1]), nil
+	return s.encode(rows, out[0], out[1]), nil
 }
 
-func (s *server) encode(set *query.Set, x, y []float64) []byte {
+func (s *server) encode(rows []int, x, y []float64) []byte {
 	rec := s.explorer.Recording()
 	var begin, goroutine []float64
 	var row []uint32
 	var group []int32
-	for i := range set.Rows() {
+	for _, i := range rows {
 		begin = append(begin, float64(rec.Begin[i]))
 		goroutine = append(goroutine, float64(rec.Goroutine[i]))
 		row = append(row, uint32(i))

@@ -62,7 +62,7 @@ func TestWarmupReadme(t *testing.T) {
 		t.Helper()
 		set, err := e.Select(t.Context(), filter)
 		must(err)
-		return set.Count()
+		return len(set)
 	}
 	must(p.Wait(`document.documentElement.dataset.ready == "true"`), of(e.Recording().Len()))
 	// 1. One tall box: the worker's is the tallest. A click selects its quanta.
