@@ -142,6 +142,7 @@ type build struct {
 	rest     []string
 	// toolchain has environment variables that select the toolchain.
 	toolchain []string
+	cache     string   // directory for changed files
 	pools     []string // flags that change pools
 	conflict  string   // a flag of the command that excludes these
 	env       struct{ GOROOT, GOVERSION, GOOS, GOARCH, CGO_ENABLED, GOFLAGS, GOMODCACHE, GOMOD, GOWORK string }
@@ -226,6 +227,11 @@ func (b *build) ask() error {
 	case strings.Contains(b.env.GOFLAGS, "-toolexec"), strings.Contains(b.env.GOFLAGS, "-gcflags"):
 		b.conflict = "GOFLAGS has a flag -toolexec or -gcflags"
 	}
+	if b.cache, err = os.UserCacheDir(); err != nil {
+		return err
+	}
+	sum := sha256.Sum256([]byte(b.env.GOROOT))
+	b.cache = filepath.Join(b.cache, "bottleneck", "instrument", fmt.Sprintf("%s-%x", b.env.GOVERSION, sum[:6]))
 	return nil
 }
 
@@ -315,28 +321,22 @@ func (b *build) importPath(dir string) (string, error) {
 // overlay returns the name of the argument of -overlay, which replaces files of the standard library
 // and adds one to each main package.
 func (b *build) overlay(settings string) (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256([]byte(b.env.GOROOT))
-	cache = filepath.Join(cache, "bottleneck", "instrument", fmt.Sprintf("%s-%x", b.env.GOVERSION, sum[:6]))
 	if b.inModuleCache(b.env.GOROOT) {
-		if err := b.link(cache); err != nil {
+		if err := b.link(); err != nil {
 			return "", err
 		}
 	}
-	replace, err := library(b.env.GOROOT, cache)
+	replace, err := library(b.env.GOROOT, b.cache)
 	if err != nil {
 		return "", err
 	}
-	file, err := keepSum(cache, "settings_%x.go", []byte(settings))
+	file, err := keepSum(b.cache, "settings_%x.go", []byte(settings))
 	if err != nil {
 		return "", err
 	}
 	replace[filepath.Join(b.env.GOROOT, "src", "runtime", "trace", "bottleneck_settings.go")] = file
 	if b.verb != "test" {
-		if err := b.replaceMains(replace, cache); err != nil {
+		if err := b.replaceMains(replace); err != nil {
 			return "", err
 		}
 	}
@@ -344,13 +344,13 @@ func (b *build) overlay(settings string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	trim(filepath.Dir(cache), time.Now())
-	return keepSum(cache, "overlay_%x.json", text)
+	trim(filepath.Dir(b.cache), time.Now())
+	return keepSum(b.cache, "overlay_%x.json", text)
 }
 
 // replaceMains adds the replacements for main packages.
-func (b *build) replaceMains(replace map[string]string, cache string) error {
-	source := filepath.Join(cache, "main.go")
+func (b *build) replaceMains(replace map[string]string) error {
+	source := filepath.Join(b.cache, "main.go")
 	if err := keep(source, []byte("package main\n\nimport _ \"runtime/trace\" // records the program\n")); err != nil {
 		return err
 	}
@@ -378,11 +378,11 @@ func (b *build) inModuleCache(dir string) bool {
 }
 
 // link gives the toolchain, which the go command has downloaded into the module cache, another name.
-func (b *build) link(cache string) error {
-	name := filepath.Join(cache, "goroot")
+func (b *build) link() error {
+	name := filepath.Join(b.cache, "goroot")
 	if to, err := os.Readlink(name); err != nil || to != b.env.GOROOT {
 		os.Remove(name)
-		if err := os.MkdirAll(cache, 0o777); err != nil {
+		if err := os.MkdirAll(b.cache, 0o777); err != nil {
 			return err
 		}
 		if err := os.Symlink(b.env.GOROOT, name); err != nil && !errors.Is(err, os.ErrExist) { // by another command

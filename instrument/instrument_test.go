@@ -104,7 +104,12 @@ func analyzed(t *testing.T, dir string, observers ...timeline.Observer) *bn.Repo
 	if err != nil || len(traces) != 1 {
 		t.Fatal(traces, err)
 	}
-	f, err := os.Open(traces[0])
+	return analyze(t, traces[0], observers...)
+}
+
+func analyze(t *testing.T, trace string, observers ...timeline.Observer) *bn.Report {
+	t.Helper()
+	f, err := os.Open(trace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,10 +257,36 @@ func measures(fn string) bool {
 	return slices.Contains([]string{"main.slow", "main.quick", "main.read", "main.scan", "main.write"}, fn)
 }
 
+// TestOwnTrace: a program that takes a trace of its own gets that, and the recording misses nothing.
+func TestOwnTrace(t *testing.T) {
+	exe, own := buildApp(t), filepath.Join(t.TempDir(), "own.trace")
+	profiles := profiles()
+	out, stderr, report, err := record(t, exec.Command(exe, "trace", own), profiles)
+	if err != nil {
+		t.Fatal(err, string(stderr))
+	}
+	checkOwners(t, out, report.Contention, profiles)
+	functions := func(p *contention.Profile) map[string]bool {
+		of := map[string]bool{}
+		for _, w := range p.Waits {
+			of[caller(w.Waiter.Stack)] = true
+			if slices.ContainsFunc(w.Waiter.Stack.Frames, func(f contention.Frame) bool { return f.Func == "main.spin" }) {
+				of["main.spin"] = true // after its own trace
+			}
+		}
+		delete(of, "")
+		return of
+	}
+	all, some := functions(report.Contention), functions(analyze(t, own).Contention)
+	if len(all) != 6 || len(some) != 5 || some["main.spin"] {
+		t.Errorf("waits of %v in the recording, of %v in the trace of the program", all, some)
+	}
+}
+
 // TestEnds: the recording is complete no matter how the program ends.
 func TestEnds(t *testing.T) {
 	exe := buildApp(t)
-	for how, want := range map[string]string{"exit": "exit status 3", "panic": "exit status 2", "fatal": "exit status 1"} {
+	for how, want := range map[string]string{"exit": "exit status 3", "panic": "exit status 2", "fatal": "exit status 1", "unlock": "exit status 2"} {
 		profiles := profiles()
 		out, stderr, report, err := record(t, exec.Command(exe, how), profiles)
 		if got := fmt.Sprint(err); got != want {
@@ -268,6 +299,17 @@ func TestEnds(t *testing.T) {
 	}
 	if runtime.GOOS == "windows" {
 		return // no signals
+	}
+	again := t.TempDir()
+	cmd := exec.Command(exe, "exec")
+	cmd.Env = append(cmd.Environ(), instrument.Variable+"="+again)
+	if err := cmd.Run(); fmt.Sprint(err) != "exit status 3" {
+		t.Error(err)
+	}
+	if second, err := filepath.Glob(filepath.Join(again, "app.exe-2.*.trace")); err != nil || len(second) != 1 {
+		t.Errorf("recordings after exec: %s %v", listing(t, again), err)
+	} else if len(analyze(t, second[0]).Contention.Waits) == 0 {
+		t.Error("no waits after exec")
 	}
 	for how, want := range map[string]string{"hang": "signal: terminated", "handle": "exit status 4"} {
 		dir := t.TempDir()

@@ -53,9 +53,14 @@ var edits = []edit{
 	// The program takes a CPU profile of its own, and ends that.
 	{"runtime/cpuprof.go", "\t\tcpuprof.on = true\n", "\t\tsetcpuprofilerate(0); cpuprof.on = true\n"},
 	{"runtime/cpuprof.go", "\t\tcpuprof.log = nil\n", "\t\tcpuprof.log = nil; setcpuprofilerate(bottleneckHz)\n"},
+	// The recording gets all of the trace, whoever else does.
+	{"runtime/trace/subscribe.go", "\t\theader := runtime.ReadTrace()\n", "\t\theader := runtime.ReadTrace(); bottleneckWrite(header)\n"},
+	{"runtime/trace/subscribe.go", "\t\t\tif data == nil {\n\t\t\t\tbreak\n\t\t\t}\n", "\t\t\tif data == nil {\n\t\t\t\tbreak\n\t\t\t}; bottleneckWrite(data)\n"},
 	// The program ends.
 	{"runtime/panic.go", "\tif traceEnabled() {\n\t\ttraceAdvance(false)\n",
 		"\tif bottleneckPanic != nil { bottleneckPanic() }; if traceEnabled() {\n\t\ttraceAdvance(false)\n"},
+	{"runtime/panic.go", "func fatal(s string) {\n",
+		"func fatal(s string) { if gp := getg(); bottleneckPanic != nil && gp == gp.m.curg && gp.m.locks == 0 { bottleneckPanic() }\n"},
 	{"os/signal/signal.go", "\thandlers.Lock()\n\tdefer handlers.Unlock()\n\n\tfor c, h := range handlers.m {\n\t\tif h.want(n) {\n\t\t\t// send",
 		"\tbottleneckEnds(sig, n); handlers.Lock()\n\tdefer handlers.Unlock()\n\n\tfor c, h := range handlers.m {\n\t\tif h.want(n) {\n\t\t\t// send"},
 }

@@ -92,8 +92,27 @@ func (b *build) poolFlags() (flags []string, err error) {
 	if strings.ContainsAny(self, " \t") {
 		self = "'" + self + "'"
 	}
-	return append(flags, "-toolexec="+self+" "+toolArgument), err
+	if err != nil {
+		return nil, err
+	}
+	tool := self + " " + toolArgument
+	if sh, err := exec.LookPath("sh"); err == nil && !strings.ContainsAny(sh+b.cache, " \t'\"") {
+		script, err := keepSum(b.cache, "tool_%x.sh", []byte(poolScript))
+		if err != nil {
+			return nil, err
+		}
+		tool = sh + " " + script + " " + tool
+	}
+	return append(flags, "-toolexec="+tool), nil
 }
+
+// poolScript runs all other tools without the program, which takes ten times as long to start.
+const poolScript = `case "$*" in
+*" ` + poolFlag + `"*) ;;
+*) shift 2 ;;
+esac
+exec "$@"
+`
 
 // changeTool returns the command line of a tool, with changed files if it compiles a pool.
 func changeTool(args []string) ([]string, error) {

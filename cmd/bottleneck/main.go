@@ -266,6 +266,11 @@ func (a *app) status(ctx context.Context, c *cobra.Command, err error) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &program):
+		for _, e := range flatten(err) {
+			if e != error(program) {
+				fmt.Fprintf(a.err, "bottleneck: %s: %s\n", c.Name(), oneLine(e.Error()))
+			}
+		}
 		return program.status
 	case errors.As(err, &usage) && !c.HasParent():
 		fmt.Fprintf(a.err, "bottleneck: %s\n", oneLine(usage.msg))

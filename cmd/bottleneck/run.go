@@ -21,6 +21,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 func (a *app) run() *cobra.Command {
@@ -107,7 +108,11 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string) error {
 		return errors.Join(ran, err)
 	}
 	fmt.Fprintln(std.out)
-	return errors.Join(err, f.verdict.run(context.WithoutCancel(ctx), std, []string{longest}), ran)
+	failure := f.verdict.run(context.WithoutCancel(ctx), std, []string{longest})
+	if cut := (*timeline.Error)(nil); errors.As(failure, &cut) && cut.Read.Generations == 0 {
+		failure = fmt.Errorf("%w: the end of a program by SIGKILL, exec or syscall.Exit loses the last second", failure)
+	}
+	return errors.Join(err, failure, ran)
 }
 
 // runServing runs a program as it is, and prints the verdict on the trace that it serves.
@@ -200,9 +205,8 @@ NAME.PID.trace into it, for "bottleneck FILE" and all other commands. Without
 the variable it records nothing. "bottleneck run" sets it, and prints the
 verdict.
 
-A program that calls trace.Start itself gets an error from it while it is
-recorded. A recording misses its last second if the program is killed or ends by
-a fatal error that is not a panic, such as a deadlock.`, func(ctx context.Context, std stdio, args []string) error {
+A recording misses its last second if the program is killed or calls
+syscall.Exit. The runtime finds no deadlock while it records.`, func(ctx context.Context, std stdio, args []string) error {
 		if err := onlyCommand(std, args); err != nil {
 			return err
 		}

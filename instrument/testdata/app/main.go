@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/pprof"
+	"runtime/trace"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,6 +119,24 @@ func main() {
 	if how == "handle" {
 		signal.Notify(signals, syscall.SIGTERM)
 	}
+	switch how {
+	case "gone":
+		syscall.Exit(5)
+	case "exec": // begins again
+		panic(syscall.Exec(os.Args[0], []string{os.Args[0], "exit"}, os.Environ()))
+	}
+	stop := func() {}
+	if how == "trace" { // FILE: takes a trace of its own, not of all
+		trace.Stop()
+		f, err := os.Create(os.Args[2])
+		if err == nil {
+			err = trace.Start(f)
+		}
+		if err != nil {
+			panic(err)
+		}
+		stop = func() { trace.Stop(); trace.Stop(); f.Close() }
+	}
 	runtime.SetBlockProfileRate(1)
 	runtime.SetMutexProfileFraction(1)
 	var wg sync.WaitGroup
@@ -141,6 +160,7 @@ func main() {
 		})
 	}
 	wg.Wait()
+	stop()
 	logger := store.Logger(&store.Slow{Hold: time.Sleep})
 	hot := &store.Locked[int]{}
 	for i := range 4 {
@@ -166,6 +186,8 @@ func main() {
 	case "panic":
 		go panic("the end")
 		select {}
+	case "unlock":
+		new(sync.Mutex).Unlock()
 	case "signal": // PID NUMBER: sends a signal to a process that passes it on to this one
 		pid, _ := strconv.Atoi(os.Args[2])
 		number, _ := strconv.Atoi(os.Args[3])
