@@ -141,8 +141,8 @@ func (s *Sampler) Follow(found func(tid int)) error {
 		var all []*group
 		for n, specs := range s.groups {
 			g, err := s.openGroup(tid, specs, n)
-			if errors.Is(err, unix.ESRCH) {
-				break // already gone
+			if exited(err) {
+				break
 			}
 			if err != nil {
 				for _, g := range all {

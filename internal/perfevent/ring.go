@@ -62,20 +62,6 @@ func (r *ring) at(n int) []byte {
 	return r.buf
 }
 
-// peek calls f with the available records without consuming them.
-func (r *ring) peek(f func(record []byte)) {
-	tail := r.tail
-	defer func() { r.tail = tail }()
-	for head := atomic.LoadUint64(r.word(headOffset)); r.tail < head; {
-		size := uint64(binary.NativeEndian.Uint16(r.at(headerBytes)[6:]))
-		if size < headerBytes || size > head-r.tail {
-			return
-		}
-		f(r.at(int(size)))
-		r.tail += size
-	}
-}
-
 // fill returns the part of the ring in use.
 func (r *ring) fill() float64 {
 	return float64(atomic.LoadUint64(r.word(headOffset))-r.tail) / float64(len(r.data))

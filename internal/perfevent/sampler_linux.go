@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 	"unsafe"
@@ -26,8 +27,7 @@ type Sampler struct {
 	rings   []*ring // by processor; nil if it went offline
 	outputs []int   // the event that owns the ring, by processor
 	attrs   []unix.PerfEventAttr
-	fds     [][]int      // by attrs: the events that record switches and count the time on a processor, then the Hits
-	known   map[int]bool // threads whose events are open or inherited
+	fds     [][]int // by attrs: the events that record switches and count the time on a processor, then the Hits
 	sources map[uint64]source
 	groups  [][]Spec // the Group, in parts that the hardware can count at once
 	readers map[int][]*group
@@ -43,7 +43,7 @@ func NewSampler(opt SamplerOptions) (*Sampler, []Refusal, error) {
 	if opt.Period <= 0 {
 		opt.Period = time.Millisecond
 	}
-	s := &Sampler{opt: opt, pid: opt.PID, ringBytes: 2 << 20, known: map[int]bool{}, sources: map[uint64]source{}, readers: map[int][]*group{}}
+	s := &Sampler{opt: opt, pid: opt.PID, ringBytes: 2 << 20, sources: map[uint64]source{}, readers: map[int][]*group{}}
 	if s.pid == 0 {
 		s.pid = os.Getpid()
 	}
@@ -105,42 +105,33 @@ func (s *Sampler) probe() (refused []Refusal) {
 	return refused
 }
 
-// openAll opens the events of every existing thread. A thread created during that time inherits
-// them if its creator already had them, which a record in a ring shows; otherwise it is opened,
-// too.
+// openAll opens the events of every existing thread, and later ones inherit them. But a thread
+// created meanwhile inherits only those that its creator already had, with no way to see which;
+// then all are opened again.
 func (s *Sampler) openAll() error {
+	tids, err := threadsOf(s.pid)
 	for range 100 {
-		tids, err := threadsOf(s.pid)
 		if err != nil {
 			return err
 		}
-		fresh := 0
 		for _, tid := range tids {
-			if s.known[tid] {
-				continue
-			}
-			if err := s.openThread(tid); err != nil && !errors.Is(err, unix.ESRCH) {
+			if err := s.openThread(tid); err != nil && !exited(err) {
 				return err
 			}
-			fresh++
 		}
-		if fresh == 0 {
+		before := tids
+		if tids, err = threadsOf(s.pid); err == nil && !slices.ContainsFunc(tids, func(tid int) bool { return !slices.Contains(before, tid) }) {
 			return nil
 		}
-		time.Sleep(time.Millisecond) // a thread's record appears slightly after the thread
-		for _, r := range s.rings {
-			if r == nil {
-				continue
-			}
-			r.peek(func(b []byte) {
-				if ok, _ := parse(b, s.sources, &s.rec); ok && s.rec.Kind == ThreadBegin {
-					s.known[s.rec.Thread] = true
-				}
-			})
+		if err := s.Close(); err != nil {
+			return err
 		}
 	}
 	return errors.New("perfevent: the process makes threads faster than they can be found")
 }
+
+// exited reports whether an event could not be opened or mapped because its thread has exited.
+func exited(err error) bool { return errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENODEV) }
 
 // openThread opens the inherited events for one thread on all processors. They write into the ring
 // of the processor, which the first of them creates.
@@ -170,7 +161,6 @@ func (s *Sampler) openThread(tid int) error {
 			}
 		}
 	}
-	s.known[tid] = true
 	return nil
 }
 
@@ -271,7 +261,9 @@ func (s *Sampler) Close() error {
 			errs = append(errs, closeAll(g.fds))
 		}
 	}
-	s.readers, s.rings, s.fds = nil, nil, nil
+	clear(s.rings)
+	clear(s.fds)
+	clear(s.readers)
 	return errors.Join(errs...)
 }
 

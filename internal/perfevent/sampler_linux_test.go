@@ -88,10 +88,10 @@ func TestSamplerHits(t *testing.T) {
 		all += n
 	}
 	for _, tid := range want {
-		if faults[tid] < pages || faults[tid] > pages+100 {
+		if faults[tid] < pages || faults[tid] >= 2*pages { // the runtime has some, too
 			t.Errorf("thread %d: %d faults of %d pages", tid, faults[tid], pages)
 		}
-		if d := ins[tid] - outs[tid]; d < -1 || d > 1 {
+		if d := ins[tid] - outs[tid]; d < -2 || d > 1 { // a processor after the other is recorded
 			t.Errorf("thread %d came onto a processor %d times and left it %d times", tid, ins[tid], outs[tid])
 		}
 	}
@@ -108,6 +108,8 @@ var quotient = 1.0
 func TestSamplerGroups(t *testing.T) {
 	specs := []Spec{mustName(t, "task-clock"), mustName(t, "minor-faults"), mustName(t, "cycles")}
 	s := sampler(t, SamplerOptions{Group: specs})
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	found := 0
 	follow := func() {
 		if err := s.Follow(func(int) { found++ }); err != nil {
@@ -118,8 +120,6 @@ func TestSamplerGroups(t *testing.T) {
 	if len(s.Groups()) == 0 {
 		t.Skip("groups are refused")
 	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	touch(t, 500)
 	var ts unix.Timespec
 	for from := int64(0); ts.Nano()-from < int64(30*time.Millisecond); unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) {
