@@ -36,7 +36,10 @@ func (o *Observer) Cut(t timeline.Time) *granularity.Profile {
 		}
 	}
 	if len(o.open) > maxOpenTasks {
-		clear(o.open) // their ends are not in the trace
+		for _, t := range o.open { // their ends are not in the trace
+			o.taskEnds(t, nil, nil, o.end)
+		}
+		clear(o.open)
 	}
 	for _, k := range o.open {
 		o.goOn(&k.site)
@@ -61,6 +64,7 @@ func (o *Observer) Gap(from, to timeline.Time) {
 	o.machine.advance(from)
 	for id, t := range o.open {
 		o.lost(t.site, from)
+		o.taskEnds(t, nil, nil, from)
 		delete(o.open, id)
 	}
 	o.machine.gap(to)

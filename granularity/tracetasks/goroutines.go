@@ -28,9 +28,12 @@ import (
 func (o *Observer) wholeLives() bool { return !o.regions && !o.opt.Tasks }
 
 // tasksAreRegions drops the goroutines, because the trace has regions.
-func (o *Observer) tasksAreRegions() {
+func (o *Observer) tasksAreRegions(now timeline.Time) {
 	if o.wholeLives() {
 		for g := range o.goroutines.All() {
+			for i := range g.stack {
+				o.ends(&g.stack[i], nil, nil, now)
+			}
 			g.stack, g.born, g.older, g.serving = nil, false, false, false
 		}
 		o.forget()
@@ -58,7 +61,9 @@ func (o *Observer) appears(g *goroutineTasks, t *timeline.Transition) {
 	}
 	o.serve(g, t.G, t.End)
 	if g.serving && !g.born {
-		g.stack[len(g.stack)-1].start = never
+		request := &g.stack[len(g.stack)-1]
+		o.ends(request, nil, nil, t.End)
+		request.start = never
 	}
 }
 
@@ -122,7 +127,7 @@ func (o *Observer) serve(k *goroutineTasks, g *timeline.Goroutine, now timeline.
 		o.requestEnds(k, g, now)
 	case !reads && !k.serving && g.Func != "":
 		k.serving = true
-		k.push(g, now, openRegion{inner: true})
+		k.push(g, now, openRegion{inner: true, followed: o.begins(now)})
 	}
 	if !k.serving {
 		return
@@ -144,6 +149,7 @@ func (o *Observer) serve(k *goroutineTasks, g *timeline.Goroutine, now timeline.
 func (o *Observer) requestEnds(k *goroutineTasks, g *timeline.Goroutine, now timeline.Time) {
 	k.serving = false
 	if r := k.pop(); r.start != never {
+		o.ends(&r, g, nil, now)
 		o.ended(k, &r, g, now)
 	}
 }

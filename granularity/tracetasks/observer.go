@@ -63,6 +63,34 @@ type Options struct {
 	// Hz is the frequency of reference cycles on the machine of the trace, if known. The
 	// profile then also has cycles.
 	Hz float64
+	// Begins and Ends, if not nil, are called when a request, a region or a user task begins and
+	// ends, for an analysis of the time in between. The class of a user task ends in " (task)".
+	// The goroutine is that on which it ends; it is nil if the end is not in the trace.
+	Begins func(now timeline.Time)
+	Ends   func(g *timeline.Goroutine, class string, stack *timeline.Stack, begin, now timeline.Time)
+}
+
+// begins calls Options.Begins and reports whether Ends must be called.
+func (o *Observer) begins(now timeline.Time) bool {
+	if o.opt.Begins != nil {
+		o.opt.Begins(now)
+	}
+	return o.opt.Begins != nil
+}
+
+// ends calls Options.Ends for a region or a request. g is nil if its end is not in the trace.
+func (o *Observer) ends(r *openRegion, g *timeline.Goroutine, stack *timeline.Stack, now timeline.Time) {
+	if r.followed {
+		o.opt.Ends(g, r.site.class.Name, stack, r.start, now)
+	}
+	r.followed = false
+}
+
+// taskEnds calls Options.Ends for a user task.
+func (o *Observer) taskEnds(t *openTask, g *timeline.Goroutine, stack *timeline.Stack, now timeline.Time) {
+	if t.followed {
+		o.opt.Ends(g, t.kind+" (task)", stack, t.start, now)
+	}
 }
 
 // Observer computes a profile of the tasks in a pass over a trace, which it can share with other
@@ -128,6 +156,7 @@ type openRegion struct {
 	task      uint64
 	inner     bool // executes inside another task
 	handled   bool // a request whose class is the handler
+	followed  bool // Options.Begins was called
 }
 
 // never is the start of what began before the trace.
@@ -141,6 +170,8 @@ type openTask struct {
 	running timeline.Time // self of its regions that have ended
 	ready   timeline.Time
 	regions int
+	// followed is set if Options.Begins was called.
+	followed bool
 	// site is set if user tasks are the tasks of the profile.
 	site *traceSite
 }
@@ -190,6 +221,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	}
 	for i := range g.stack {
 		o.lost(g.stack[i].site, t.End)
+		o.ends(&g.stack[i], nil, nil, t.End)
 	}
 	*g = goroutineTasks{stack: g.stack[:0]}
 }
@@ -227,7 +259,7 @@ func (g *goroutineTasks) pop() openRegion {
 // Region implements [timeline.Observer].
 func (o *Observer) Region(e *timeline.Span) {
 	if !slices.Contains(starter.Pools, e.Task) {
-		o.tasksAreRegions()
+		o.tasksAreRegions(e.Time)
 	} else if o.wholeLives() && e.G.Serves() {
 		return
 	}
@@ -238,10 +270,12 @@ func (o *Observer) Region(e *timeline.Span) {
 		if !o.opt.Tasks {
 			r.site = o.regionSite(e, r.inner)
 			r.site.class.enter(e.Time)
+			r.followed = o.begins(e.Time)
 		}
 		g.push(e.G, e.Time, r)
 	case len(g.stack) > 0 && e.Start != 0:
 		r := g.pop()
+		o.ends(&r, e.G, e.Stack, e.Time)
 		o.ended(g, &r, e.G, e.Time)
 	case !o.opt.Tasks: // it began before the trace
 		o.lost(o.site(traceSiteKey{class: e.Name}), -1)
@@ -307,7 +341,7 @@ func (o *Observer) lost(s *traceSite, at timeline.Time) {
 // Task implements [timeline.Observer].
 func (o *Observer) Task(e *timeline.Span) {
 	if e.Begin {
-		t := &openTask{kind: e.Name, start: e.Time, created: e.Stack}
+		t := &openTask{kind: e.Name, start: e.Time, created: e.Stack, followed: o.begins(e.Time)}
 		if o.opt.Tasks {
 			key := traceSiteKey{class: e.Name, created: e.Stack}
 			if e.G != nil {
@@ -321,6 +355,9 @@ func (o *Observer) Task(e *timeline.Span) {
 	}
 	t := o.open[e.TaskID]
 	delete(o.open, e.TaskID)
+	if t != nil {
+		o.taskEnds(t, e.G, e.Stack, e.Time)
+	}
 	switch {
 	case !o.opt.Tasks:
 	case t == nil:
@@ -358,6 +395,7 @@ func (o *Observer) End(t timeline.Time) {
 		if task.site != nil {
 			o.lost(task.site, t)
 		}
+		o.taskEnds(task, nil, nil, t)
 		delete(o.open, id)
 	}
 	o.machine.finish(t)

@@ -1,0 +1,311 @@
+// Package critical finds the critical paths of a program in an execution trace: the chain of work
+// and waits that determined how long the program, or each of its requests, took.
+//
+// A path is followed backward from its end. While its goroutine ran, it follows the goroutine;
+// where the goroutine had waited, it continues with the goroutine that ended the wait, at that
+// moment; where the goroutine had been created, with its creator. The pieces of a path sum to its
+// elapsed time exactly:
+//
+//	Σ Row.Time == Path.Elapsed
+//
+// So work outside the path does not matter: making it faster does not make the program faster.
+//
+//	package main
+//
+//	import (
+//		"context"
+//		"fmt"
+//		"log"
+//		"os"
+//
+//		"github.com/bottleneck-go/bottleneck/critical"
+//		"github.com/bottleneck-go/bottleneck/timeline"
+//	)
+//
+//	func main() {
+//		o := critical.NewObserver(critical.Options{})
+//		if _, err := timeline.Read(context.Background(), os.Stdin, timeline.Options{}, o); err != nil {
+//			log.Fatal(err)
+//		}
+//		for _, p := range o.Profile().Paths {
+//			for _, r := range p.Rows {
+//				fmt.Println(p.Class, r.Time, r.What, r.Site)
+//			}
+//		}
+//	}
+//
+// An [Observer] takes about 25 ns per event (BenchmarkObserver) and at most 32 MB besides the rows,
+// of which there are at most 16,384, and 32 bytes for each live goroutine.
+package critical
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
+	"github.com/bottleneck-go/bottleneck/result"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Kind is what happens in a piece of a path.
+type Kind string
+
+// The kinds.
+const (
+	Running      Kind = "running"      // Go code ran
+	C            Kind = "c"            // C code ran
+	Scheduling   Kind = "scheduling"   // the goroutine was ready and waited for a processor
+	Network      Kind = "network"      // waited until the network made it ready
+	Timer        Kind = "timer"        // waited until a timer made it ready
+	Syscall      Kind = "syscall"      // in a system call
+	Runtime      Kind = "runtime"      // waited for the garbage collector or another part of the runtime
+	Unattributed Kind = "unattributed" // the trace does not show what ended the wait
+)
+
+// Kinds returns all kinds.
+func Kinds() []Kind {
+	return []Kind{Running, C, Scheduling, Network, Timer, Syscall, Runtime, Unattributed}
+}
+
+// Outside reports whether the program waited for something outside of it.
+func (k Kind) Outside() bool { return k == Network || k == Timer || k == Syscall }
+
+// Program is the class of the path of the whole program.
+const Program = "[program]"
+
+// others is the group and the class of what exceeds a limit.
+const others = "(others)"
+
+// Row is a part of a path.
+type Row struct {
+	What Kind `json:"what"`
+	// Group is the name of the goroutine that ran or waited. It is "" for time before all that
+	// is known of the path.
+	Group string `json:"group,omitempty"`
+	// Site is the innermost frame outside the standard library: where the goroutine ran until,
+	// had waited, or was started.
+	Site timeline.Place `json:"site,omitzero"`
+	Time time.Duration  `json:"time"` // ns
+	// Calls is the call chain, for rows of [Path].Stacks.
+	Calls *timeline.Stack `json:"-"`
+}
+
+// Path is the sum of the critical paths of a class of tasks.
+type Path struct {
+	// Class is the name of the handler, region or user task; [Program] is the whole program.
+	Class string `json:"class"`
+	Count int64  `json:"count"` // tasks
+	// Elapsed is the sum of the times from the beginning to the end of each task, Longest the
+	// largest of these times, in ns.
+	Elapsed time.Duration `json:"elapsed"`
+	Longest time.Duration `json:"longest"`
+	// Rows sum to Elapsed, largest first.
+	Rows []Row `json:"rows"`
+	// Stacks divide Rows by call chain. They are set only with [Options.Stacks] and are not part
+	// of the JSON form.
+	Stacks []Row `json:"-"`
+}
+
+// Of returns the time of the rows of a kind.
+func (p *Path) Of(kinds ...Kind) (sum time.Duration) {
+	for i := range p.Rows {
+		if slices.Contains(kinds, p.Rows[i].What) {
+			sum += p.Rows[i].Time
+		}
+	}
+	return sum
+}
+
+// Profile holds the critical paths of a program.
+type Profile struct {
+	// Paths are sorted by Elapsed, largest first; that of the whole program is the first.
+	Paths []Path `json:"paths"`
+	// Instances is the number of profiles merged into this one; 0 if it is not a merge.
+	Instances int `json:"instances,omitempty"`
+	// Warnings are sentences about the limits of the profile.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// CheckValid returns an error if the profile contradicts itself.
+func (p *Profile) CheckValid() error {
+	if p.Instances < 0 {
+		return errors.New("critical: a number is negative")
+	}
+	for i := range p.Paths {
+		path := &p.Paths[i]
+		name := format.Clean(path.Class)
+		if path.Count < 0 || path.Elapsed < 0 || path.Longest < 0 || path.Longest > path.Elapsed {
+			return fmt.Errorf("critical: the path of %s has an invalid number or time", name)
+		}
+		left := path.Elapsed
+		for _, r := range path.Rows {
+			switch {
+			case !slices.Contains(Kinds(), r.What):
+				return fmt.Errorf("critical: the path of %s: unknown kind %q", name, r.What)
+			case r.Time < 0 || r.Time > left:
+				return fmt.Errorf("critical: the path of %s: a row is negative, or the rows sum to more than %d ns", name, path.Elapsed)
+			}
+			left -= r.Time
+		}
+		if left > 0 {
+			return fmt.Errorf("critical: the path of %s: the rows sum to %d ns less than %d ns", name, left, path.Elapsed)
+		}
+	}
+	return nil
+}
+
+// WriteJSON writes the profile as one JSON object: its exported fields, with times in nanoseconds.
+func WriteJSON(w io.Writer, p *Profile) error {
+	if p == nil {
+		return errors.New("critical: no profile")
+	}
+	out := *p
+	if out.Paths == nil {
+		out.Paths = []Path{} // never null: ReadJSON requires it
+	}
+	b, err := json.MarshalIndent(&out, "", " ")
+	if err == nil {
+		_, err = w.Write(append(format.EscapeJSON(b), '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("critical: writing JSON: %w", err)
+	}
+	return nil
+}
+
+// ReadJSON reads a profile that WriteJSON wrote. It returns an error if the profile is not valid.
+func ReadJSON(r io.Reader) (*Profile, error) {
+	p := &Profile{}
+	err := json.NewDecoder(r).Decode(p)
+	switch {
+	case err != nil:
+		err = format.ExplainJSON(err, "paths")
+	case p.Paths == nil:
+		err = errors.New("these are no critical paths: paths is missing")
+	default:
+		if err := p.CheckValid(); err != nil {
+			return nil, err
+		}
+		return p, nil
+	}
+	return nil, fmt.Errorf("critical: reading JSON: %w", err)
+}
+
+// Merge adds up profiles of several runs or machines: paths of the same class, and their rows that
+// differ only in their time. The result does not depend on the order of profiles and merges. Nil
+// profiles are ignored. The sum has no Stacks. Merge fails if there is no profile, or if a sum
+// overflows an int64, which is 292 years. It takes about 0.3 µs per row.
+func Merge(profiles ...*Profile) (*Profile, error) {
+	var out *Profile
+	paths := map[string]int{}
+	rows := map[string]map[Row]int{}
+	for _, p := range profiles {
+		if p == nil {
+			continue
+		}
+		if out == nil {
+			out = &Profile{}
+		}
+		out.Instances += max(1, p.Instances)
+		out.Warnings = append(out.Warnings, p.Warnings...)
+		for i := range p.Paths {
+			from := &p.Paths[i]
+			k, known := paths[from.Class]
+			if !known {
+				k = len(out.Paths)
+				paths[from.Class], rows[from.Class] = k, map[Row]int{}
+				out.Paths = append(out.Paths, Path{Class: from.Class})
+			}
+			to := &out.Paths[k]
+			if from.Elapsed > math.MaxInt64-to.Elapsed || from.Count > math.MaxInt64-to.Count {
+				return nil, errors.New("critical: merging: the sums are too large")
+			}
+			to.Count, to.Elapsed, to.Longest = to.Count+from.Count, to.Elapsed+from.Elapsed, max(to.Longest, from.Longest)
+			at := rows[from.Class]
+			for _, r := range from.Rows {
+				t := r.Time
+				r.Time, r.Calls = 0, nil
+				n, known := at[r]
+				if !known {
+					n = len(to.Rows)
+					at[r] = n
+					to.Rows = append(to.Rows, r)
+				}
+				to.Rows[n].Time += t
+			}
+		}
+	}
+	if out == nil {
+		return nil, errors.New("critical: merging: there is no profile")
+	}
+	out.sort()
+	slices.Sort(out.Warnings)
+	out.Warnings = slices.Compact(out.Warnings)
+	return out, nil
+}
+
+// sort sorts paths and rows, independent of their previous order.
+func (p *Profile) sort() {
+	rank := func(p *Path) int {
+		if p.Class == Program {
+			return 0
+		}
+		return 1
+	}
+	order.Stable(p.Paths, func(a, b Path) int {
+		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(b.Elapsed, a.Elapsed), strings.Compare(a.Class, b.Class))
+	})
+	for i := range p.Paths {
+		order.Stable(p.Paths[i].Rows, func(a, b Row) int {
+			return cmp.Or(cmp.Compare(b.Time, a.Time), strings.Compare(string(a.What), string(b.What)), strings.Compare(a.Group, b.Group), a.Site.Compare(b.Site))
+		})
+	}
+}
+
+// Part is a row of a path, as the table shows it.
+type Part struct {
+	*Path
+	Row *Row
+}
+
+// Columns are the columns of the rows of all paths, the most important first.
+var Columns = []result.Column[Part]{
+	{Name: "time", Title: "time", Unit: result.Duration, Help: "on the path: the rows of a class sum to the time that its tasks took",
+		Value: result.Ints(func(p *Part) time.Duration { return p.Row.Time })},
+	{Name: "what", Title: "what", Help: "running, c, scheduling (ready, without a processor), network, timer, syscall, runtime (the collector, for example) or unattributed",
+		Value: result.Texts(func(p *Part) Kind { return p.Row.What })},
+	{Name: "function", Title: "function", Unit: result.Func, Help: "the function that ran, or in which the goroutine waited",
+		Value: result.Texts(func(p *Part) string { return p.Row.Site.Func })},
+	{Name: "line", Title: "line", Help: "where in that function",
+		Value: result.Texts(func(p *Part) string { return p.Row.Site.Source() })},
+	{Name: "group", Title: "goroutines", Unit: result.Func, Help: "the name of the goroutine that ran or waited",
+		Value: result.Texts(func(p *Part) string { return p.Row.Group })},
+	{Name: "class", Title: "class", Unit: result.Func, Help: "the handler, region or user task; [program] is the whole program",
+		Value: result.Texts(func(p *Part) string { return p.Class })},
+	{Name: "tasks", Title: "tasks", Unit: result.Count, Quotient: result.Single, Help: "how many tasks of the class there were: the same in all of its rows",
+		Value: result.Ints(func(p *Part) int64 { return p.Count })},
+	{Name: "longest", Title: "longest", Unit: result.Duration, Quotient: result.Single, Help: "the time that the longest of them took",
+		Value: result.Ints(func(p *Part) time.Duration { return p.Longest })},
+}
+
+// Table returns the rows of all paths as a table.
+func (p *Profile) Table() *result.Table {
+	var parts []Part
+	for i := range p.Paths {
+		path := &p.Paths[i]
+		for k := range path.Rows {
+			parts = append(parts, Part{path, &path.Rows[k]})
+		}
+	}
+	t := result.New(Columns, parts, 0)
+	t.Title = "Critical paths"
+	return t
+}

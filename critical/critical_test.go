@@ -1,0 +1,154 @@
+package critical
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+func profile(r *rand.Rand) *Profile {
+	p := &Profile{}
+	for c := range r.IntN(4) {
+		path := Path{Class: fmt.Sprint("class", c), Count: r.Int64N(9), Longest: time.Duration(r.Int64N(5))}
+		for i := range 1 + r.IntN(5) {
+			row := Row{What: Kinds()[r.IntN(3)], Group: fmt.Sprint("g", i), Site: timeline.Place{Func: "main.f", Line: i}, Time: time.Duration(5 + r.Int64N(100))}
+			path.Rows = append(path.Rows, row)
+			path.Elapsed += row.Time
+		}
+		p.Paths = append(p.Paths, path)
+	}
+	p.sort()
+	return p
+}
+
+// Merge does not depend on the order, sums exactly, and fails instead of overflowing.
+func TestMerge(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	merged := func(all ...*Profile) *Profile {
+		p, err := Merge(all...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for range 200 {
+		a, b, c := profile(r), profile(r), profile(r)
+		want := merged(a, nil, b, c)
+		if err := want.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		if got := merged(c, merged(b, a)); !reflect.DeepEqual(got, want) {
+			t.Fatalf("%+v in another order, want %+v", got, want)
+		}
+		for i := range want.Paths {
+			path, sum := &want.Paths[i], Path{}
+			for _, p := range []*Profile{a, b, c} {
+				for _, q := range p.Paths {
+					if q.Class == path.Class {
+						sum.Count, sum.Elapsed, sum.Longest = sum.Count+q.Count, sum.Elapsed+q.Elapsed, max(sum.Longest, q.Longest)
+					}
+				}
+			}
+			if path.Count != sum.Count || path.Elapsed != sum.Elapsed || path.Longest != sum.Longest {
+				t.Fatalf("%+v, want %+v", path, sum)
+			}
+		}
+	}
+	if p, err := Merge(nil); err == nil {
+		t.Errorf("a merge of nothing is %+v", p)
+	}
+	long := &Profile{Paths: []Path{{Class: "c", Elapsed: math.MaxInt64, Rows: []Row{{What: Running, Time: math.MaxInt64}}}}}
+	if p, err := Merge(long, long); err == nil {
+		t.Errorf("a merge that overflows is %+v", p)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		p := profile(r)
+		if p.Paths == nil {
+			p.Paths = []Path{}
+		}
+		var b bytes.Buffer
+		if err := WriteJSON(&b, p); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ReadJSON(&b); err != nil || !reflect.DeepEqual(got, p) {
+			t.Fatalf("%+v, %v; want %+v", got, err, p)
+		}
+	}
+	for text, want := range map[string]string{
+		"{}": "paths is missing",
+		`{"paths":[{"class":"a","elapsed":2,"rows":[{"what":"running","time":1}]}]}`:                            "sum to 1 ns less",
+		`{"paths":[{"class":"a","elapsed":2,"rows":[{"what":"running","time":3}]}]}`:                            "more than 2 ns",
+		`{"paths":[{"class":"a","elapsed":2,"rows":[{"what":"running","time":-1}]}]}`:                           "negative",
+		`{"paths":[{"class":"a","elapsed":2,"rows":[{"what":"flying","time":2}]}]}`:                             `unknown kind "flying"`,
+		`{"paths":[{"class":"a","elapsed":2,"longest":3,"rows":[{"what":"running","time":2}]}]}`:                "invalid",
+		`{"paths":[{"class":"a","count":-1,"elapsed":2,"longest":2,"rows":[{"what":"running","time":2}]}]}`:     "invalid",
+		`{"paths":[{"class":"a","elapsed":2,"longest":2,"rows":[{"what":"running","time":2}]}],"instances":-1}`: "negative",
+	} {
+		if p, err := ReadJSON(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, %v; want %q", text, p, err, want)
+		}
+	}
+}
+
+// With stacks, the call chains of a path sum to its time, too.
+func TestStacks(t *testing.T) {
+	o := NewObserver(Options{Stacks: true})
+	tasks := tracetasks.NewObserver(tracetasks.Options{Begins: o.TaskBegins, Ends: o.TaskEnds})
+	if _, err := timeline.ReadFile(context.Background(), filepath.Join("..", "testdata", "real", "nethttp-parallel4.trace.zst"), timeline.Options{}, tasks, o); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range o.Profile().Paths {
+		left, chains := p.Elapsed, 0
+		for _, s := range p.Stacks {
+			left -= s.Time
+			if s.Calls != nil {
+				chains++
+			}
+		}
+		if left != 0 || chains == 0 {
+			t.Errorf("%s: the stacks sum to %v less than %v; %d have call chains", p.Class, left, p.Elapsed, chains)
+		}
+	}
+}
+
+// BenchmarkObserver reads traces with the bottle graph alone, with tasks in addition, and with paths.
+func BenchmarkObserver(b *testing.B) {
+	files, _ := filepath.Glob(filepath.Join("..", "testdata", "real", "*.trace.zst"))
+	for _, with := range []string{"graph", "graph+tasks", "graph+tasks+paths"} {
+		b.Run(with, func(b *testing.B) {
+			events := int64(0)
+			for b.Loop() {
+				for _, file := range files {
+					observers := []timeline.Observer{bottle.NewObserver(bottle.Options{})}
+					switch o := NewObserver(Options{}); with {
+					case "graph+tasks":
+						observers = append(observers, tracetasks.NewObserver(tracetasks.Options{}))
+					case "graph+tasks+paths":
+						observers = append(observers, tracetasks.NewObserver(tracetasks.Options{Begins: o.TaskBegins, Ends: o.TaskEnds}), o)
+					}
+					info, err := timeline.ReadFile(context.Background(), file, timeline.Options{Workers: 1}, observers...)
+					if err != nil {
+						b.Fatal(err)
+					}
+					events += info.Events
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(events), "ns/event")
+		})
+	}
+}
