@@ -69,7 +69,7 @@ type ContinuousOptions struct {
 //
 // During a burst, /debug/pprof/trace and other callers of trace.Start get an error; a
 // bottle.Recorder may run at the same time. While other code is tracing, no burst takes place, and
-// Live.Sampling counts the missing ones. A call of trace.Stop by other code only ends the burst
+// Live.MissedBursts counts them. A call of trace.Stop by other code only ends the burst
 // early.
 //
 // If an observer or a grouping panics, the analysis logs that (package log) and starts anew after
@@ -95,7 +95,6 @@ type found struct {
 	stream  *timeline.Stream
 	windows []*window // the latest, oldest first
 	total   sum       // of all windows
-	since   sum       // of those since the last ReadReset
 	missed  int       // bursts that did not take place
 	lost    int       // bursts without results
 }
@@ -249,15 +248,6 @@ func (c *Continuous) Read() *Live {
 	return c.live(c.total.read(c.opt.MaxGroups))
 }
 
-// ReadReset returns the results since the last ReadReset or Start. They sum to those of Read.
-func (c *Continuous) ReadReset() *Live {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := c.since.read(c.opt.MaxGroups)
-	c.since = sum{}
-	return c.live(w)
-}
-
 // Last returns the results of the windows in the last d before the end of the latest one, if they
 // are still kept. If d is 0, it returns those of the latest window.
 func (c *Continuous) Last(d time.Duration) *Live {
@@ -291,7 +281,6 @@ func (c *Continuous) add(w *window) {
 	}
 	c.windows = append(c.windows, w)
 	c.total.add(w, c.opt.MaxGroups)
-	c.since.add(w, c.opt.MaxGroups)
 }
 
 // errNeedsSnapshot is the reason why a Live has no speedup estimate.
@@ -305,7 +294,7 @@ func (c *Continuous) live(w *window) *Live {
 		l.Stream = c.stream.Stats()
 	}
 	l.Panics, l.Panic = c.panics, c.panic
-	l.Sampling.Missed, l.Sampling.Lost = c.missed, c.lost
+	l.MissedBursts, l.LostBursts = c.missed, c.lost
 	if w == nil {
 		l.Info = &timeline.Info{Size: -1}
 		l.Bottle = &bottle.Graph{GroupBy: c.opt.Bottle.Group.String(), Offered: c.opt.Bottle.Offered}
@@ -317,14 +306,14 @@ func (c *Continuous) live(w *window) *Live {
 	graph.Boxes = slices.Clone(graph.Boxes)
 	l.Info, l.Bottle, l.Contention, l.Tasks = &info, &graph, &waits, &tasks
 	l.From, l.To, l.Covered, l.Windows = w.from, w.to, w.sample.seen, w.sample.bursts
-	l.Sampling.Cut = w.sample.cut
+	l.CutBursts = w.sample.cut
 	if all := info.End - info.Start; all > 0 {
-		l.Sampling.Coverage = float64(l.Covered) / float64(all)
+		l.Coverage = float64(l.Covered) / float64(all)
 	}
 	if t := w.throttling; t.Periods > 0 {
 		l.Throttled = float64(t.Throttled) / float64(t.Periods)
 	}
-	l.Sampling.IdleError, l.Sampling.Widest = w.sample.errors(&graph)
+	l.IdleError, l.WidestError = w.sample.errors(&graph)
 	for _, text := range []string{l.estimate(&w.sample), l.missing(), l.throttled()} {
 		if text != "" {
 			graph.Warnings = append(slices.Clip(graph.Warnings), text)

@@ -79,8 +79,8 @@ func checkLive(t *testing.T, l *bottleneck.Live) {
 	if l.Contention.Duration != l.Bottle.Wall || l.Tasks.Wall != l.Bottle.Wall {
 		t.Errorf("contention in %v, tasks in %v of %v", l.Contention.Duration, l.Tasks.Wall, l.Bottle.Wall)
 	}
-	if s := l.Sampling; s.Coverage < 0 || s.Coverage > 1 || s.Widest < 0 || s.Widest > 1 || s.IdleError < 0 || s.IdleError > l.Bottle.Wall {
-		t.Errorf("%+v of %v", s, l.Bottle.Wall)
+	if l.Coverage < 0 || l.Coverage > 1 || l.WidestError < 0 || l.WidestError > 1 || l.IdleError < 0 || l.IdleError > l.Bottle.Wall {
+		t.Errorf("coverage %v, errors %v and %v of %v", l.Coverage, l.IdleError, l.WidestError, l.Bottle.Wall)
 	}
 	for i := range l.Bottle.Boxes {
 		if b := &l.Bottle.Boxes[i]; b.ShareError < 0 || b.ShareError > l.Bottle.Wall {
@@ -128,28 +128,27 @@ func steps(l *bottleneck.Live) (n uint64) {
 	return n
 }
 
-// TestContinuous: the parts that ReadReset returns sum to the result of Read, and all generations
-// are counted.
+// TestContinuous: the windows sum to the result of Read, and all generations are counted.
 func TestContinuous(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	t.Run("", func(t *testing.T) {
-		c := startContinuous(t, unlimited)
+		opt := unlimited
+		opt.Keep = 10_000
+		c := startContinuous(t, opt)
 		if err := c.Start(); err != nil || !c.Enabled() {
 			t.Errorf("Start again: %v", err)
 		}
 		checkLive(t, c.Read())
-		var parts []*bottleneck.Live
 		for i := range 20 {
 			contend()
 			if i%7 == 6 {
-				parts = append(parts, c.ReadReset())
+				checkLive(t, c.Read())
 			}
 		}
 		until(t, "sampled", func() bool { return c.Read().Windows >= 20 })
 		c.Stop()
 		c.Stop()
-		parts = append(parts, c.ReadReset())
-		total := c.Read()
+		parts, total := c.Windows(), c.Read()
 		var wall, seen, wait time.Duration
 		var tasks uint64
 		windows := 0
@@ -172,8 +171,8 @@ func TestContinuous(t *testing.T) {
 		if st.Err != nil || st.Pending != 0 || st.Generations < int64(total.Windows) || st.Dropped.Generations != 0 {
 			t.Errorf("%d windows, %+v", total.Windows, st)
 		}
-		if s := total.Sampling; s.Cut > 1 || s.Missed != 0 || s.Lost > 1 { // Stop may shorten the last one
-			t.Errorf("%+v", s)
+		if total.CutBursts > 1 || total.MissedBursts != 0 || total.LostBursts > 1 { // Stop may shorten the last one
+			t.Errorf("%d bursts cut, %d missed, %d lost", total.CutBursts, total.MissedBursts, total.LostBursts)
 		}
 		// The estimate of the time is right on average: a burst represents 8 times its
 		// length, or 9 times if Stop comes early.
@@ -192,9 +191,6 @@ func TestContinuous(t *testing.T) {
 			if i < len(ws)-1 && l.Covered != 5*time.Millisecond {
 				t.Errorf("window %d of %d shows %v", i+1, len(ws), l.Covered)
 			}
-		}
-		if empty := c.ReadReset(); empty.Windows != 0 || len(empty.Bottle.Boxes) != 0 {
-			t.Errorf("read twice: %+v", empty)
 		}
 	})
 }
@@ -253,7 +249,7 @@ func TestContinuousFaults(t *testing.T) {
 		c := startContinuous(t, unlimited)
 		var theirs bytes.Buffer
 		until(t, "another trace has started", func() bool { return trace.Start(&theirs) == nil })
-		until(t, "missed", func() bool { return c.Read().Sampling.Missed > 2 })
+		until(t, "missed", func() bool { return c.Read().MissedBursts > 2 })
 		if err := trace.Start(io.Discard); err == nil {
 			t.Error("it has stopped a trace that it did not start")
 		}
@@ -315,8 +311,8 @@ func TestContinuousFaults(t *testing.T) {
 		c.Stop()
 		l := c.Read()
 		checkLive(t, l)
-		if l.Stream.Generations <= int64(l.Windows) || l.Sampling.Lost > 1 || l.Stream.Err != nil {
-			t.Errorf("%d windows, %+v, %+v", l.Windows, l.Stream, l.Sampling)
+		if l.Stream.Generations <= int64(l.Windows) || l.LostBursts > 1 || l.Stream.Err != nil {
+			t.Errorf("%d windows, %d lost, %+v", l.Windows, l.LostBursts, l.Stream)
 		}
 	})
 	t.Run("read while it cannot start", func(t *testing.T) {
@@ -387,7 +383,7 @@ func TestContinuousFaults(t *testing.T) {
 					case 0:
 						checkLive(t, c.Read())
 					case 1:
-						checkLive(t, c.ReadReset())
+						checkLive(t, c.Last(0))
 					case 2:
 						checkLive(t, c.Last(time.Second))
 					case 3:

@@ -20,7 +20,7 @@ func ExampleContinuous() {
 	defer live.Stop()
 
 	for range time.Tick(time.Minute) {
-		l := live.ReadReset()
+		l := live.Last(time.Minute)
 		neck, _ := l.Bottle.Neck()
 		for _, b := range neck {
 			fmt.Println(b.Lost, "lost while these ran:", b.Group)

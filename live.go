@@ -38,33 +38,26 @@ type Live struct {
 	// CPU quota, which stops all threads until the next period. It is 0 if there is no quota.
 	// It is measured continuously, not estimated from bursts.
 	Throttled float64
-	// Sampling describes the accuracy of the shares.
-	Sampling Sampling
+	// Coverage is the part of the time from From to To that was traced.
+	Coverage float64
+	// IdleError is half the width of the 95 % confidence interval of Bottle.Idle. Those of the
+	// boxes are in bottle.Box.ShareError.
+	IdleError time.Duration
+	// WidestError is the largest of these, as a part of Bottle.Wall; 1 means that nothing is known.
+	WidestError float64
+	// CutBursts is the number of windows that are shorter than planned, because the trace did not
+	// fit into memory or ended early.
+	CutBursts int
+	// MissedBursts is the number of bursts since Start that did not take place, because other code
+	// traced the program. LostBursts is the number of bursts without results: their trace did not
+	// fit into memory, was damaged, or was ended at once by other code.
+	MissedBursts, LostBursts int
 	// Stream holds the cost of reading and what was dropped, since Start.
 	Stream timeline.StreamStats
 	// Panics is the number of panics of observers and groupings, and Panic is the message of
 	// the last one. Results before a panic are lost; the analysis starts anew.
 	Panics int
 	Panic  string
-}
-
-// Sampling describes the accuracy of the shares of a [Live], and what is missing.
-type Sampling struct {
-	// Coverage is the share of the time from From to To that was traced; 0 without a window.
-	Coverage float64
-	// IdleError is half the width of the 95 % confidence interval of Bottle.Idle. Those of the
-	// boxes are in bottle.Box.ShareError.
-	IdleError time.Duration
-	// Widest is the largest of these, as a share of Bottle.Wall: 1 means that nothing is known.
-	Widest float64
-	// Cut is the number of windows that are shorter than planned, because the trace did not fit
-	// into memory or ended early.
-	Cut int
-	// Missed is the number of bursts since Start that did not take place, because other code
-	// was tracing the program with trace.Start. Lost is the number of bursts without results,
-	// because their trace did not fit into memory, was damaged, or was ended at once by other
-	// code.
-	Missed, Lost int
 }
 
 // An estimate from fewer bursts than few, or with an error above wide, is called poor.
@@ -80,11 +73,11 @@ func (l *Live) estimate(s *sample) string {
 	}
 	text := fmt.Sprintf("Estimated from %s of tracing at random times, %s of %s: ",
 		format.Plural(s.bursts, "burst", "bursts"), format.Percent(s.seen, time.Duration(l.Info.End-l.Info.Start)), format.Duration(time.Duration(l.Info.End-l.Info.Start)))
-	if l.Sampling.Widest >= 1 {
+	if l.WidestError >= 1 {
 		text += "too few to bound the error."
 	} else {
-		text += fmt.Sprintf("with a confidence of 95%%, shares are off by %.2g%% of the time at most.", 100*l.Sampling.Widest)
-		if s.bursts < few || l.Sampling.Widest > wide {
+		text += fmt.Sprintf("with a confidence of 95%%, shares are off by %.2g%% of the time at most.", 100*l.WidestError)
+		if s.bursts < few || l.WidestError > wide {
 			text += " That is a wide interval: ask for more seconds."
 		}
 	}
@@ -99,9 +92,9 @@ func (l *Live) missing() string {
 			parts = append(parts, format.Plural(n, "burst", "bursts")+" "+why)
 		}
 	}
-	add(l.Sampling.Cut, "ended early")
-	add(l.Sampling.Missed, "since the beginning did not take place, as something else traced the program")
-	add(l.Sampling.Lost, "since the beginning gave nothing: the trace was too large or broken")
+	add(l.CutBursts, "ended early")
+	add(l.MissedBursts, "since the beginning did not take place, as something else traced the program")
+	add(l.LostBursts, "since the beginning gave nothing: the trace was too large or broken")
 	if len(parts) == 0 {
 		return ""
 	}

@@ -114,7 +114,7 @@ func fair(w io.Writer, runs int, length time.Duration) error {
 		done := alternate(length)
 		c.Stop()
 		l := c.Read()
-		fmt.Fprintf(w, "run %2d: %d bursts, %.1f %% of the time seen, %.2f %% of the machine used:", i+1, l.Windows, 100*l.Sampling.Coverage,
+		fmt.Fprintf(w, "run %2d: %d bursts, %.1f %% of the time seen, %.2f %% of the machine used:", i+1, l.Windows, 100*l.Coverage,
 			100*float64(l.Stream.CPU)/float64(l.Stream.Elapsed)/float64(l.Bottle.Procs))
 		for kind := range phases {
 			var truth float64

@@ -142,8 +142,8 @@ func (k *soak) everything(t *testing.T, top string, frames io.Writer, first bool
 		if live.Panics > 0 || live.Stream.Err != nil {
 			t.Errorf("%d panics, %v", live.Panics, live.Stream.Err)
 		}
-		t.Logf("%d windows, %.1f %% of the time seen, %d bursts cut, %d missed, %d lost; %d generations dropped", live.Windows, 100*live.Sampling.Coverage,
-			live.Sampling.Cut, live.Sampling.Missed, live.Sampling.Lost, live.Stream.Dropped.Generations)
+		t.Logf("%d windows, %.1f %% of the time seen, %d bursts cut, %d missed, %d lost; %d generations dropped", live.Windows, 100*live.Coverage,
+			live.CutBursts, live.MissedBursts, live.LostBursts, live.Stream.Dropped.Generations)
 	}
 }
 

@@ -109,12 +109,12 @@ func (h *handler) continuousStates() []indexState {
 		if all-live.Covered > all/1000 {
 			seen.Note += " in " + format.Plural(live.Windows, "burst", "bursts") + " at random times; the rest is estimated from that"
 		}
-		seen.Bad = live.Sampling.Missed+live.Sampling.Lost > 0
-		if live.Sampling.Missed > 0 {
-			seen.Note += "; " + format.Plural(live.Sampling.Missed, "burst", "bursts") + " did not take place, as something else traced the program"
+		seen.Bad = live.MissedBursts+live.LostBursts > 0
+		if live.MissedBursts > 0 {
+			seen.Note += "; " + format.Plural(live.MissedBursts, "burst", "bursts") + " did not take place, as something else traced the program"
 		}
-		if live.Sampling.Lost > 0 {
-			seen.Note += "; " + format.Plural(live.Sampling.Lost, "burst", "bursts") + " gave nothing"
+		if live.LostBursts > 0 {
+			seen.Note += "; " + format.Plural(live.LostBursts, "burst", "bursts") + " gave nothing"
 		}
 		states = append(states, seen)
 	}

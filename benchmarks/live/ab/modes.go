@@ -89,7 +89,7 @@ func continuous() Mode {
 			s := l.Stream
 			last += s.CPU - before.CPU
 			seen += l.Covered
-			cut += int64(l.Sampling.Cut + l.Sampling.Lost)
+			cut += int64(l.CutBursts + l.LostBursts)
 			cpu += before.CPU
 			elapsed += before.Elapsed
 			read += int64(l.Windows)
