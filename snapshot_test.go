@@ -3,9 +3,11 @@ package bottleneck
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/race"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -92,3 +95,63 @@ func results(t *testing.T, data []byte, opt Options) []byte {
 	}
 	return buf.Bytes()
 }
+
+// A graph of a recorder covers exactly its window, whatever the source holds, and has the processors
+// of the machine, which a trace file alone does not have.
+func TestGraphRecorderCoversTheWindow(t *testing.T) {
+	data, err := os.ReadFile("testdata/small/mutex-go1.26.8.trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := &bottle.Recorder{Last: 100 * time.Millisecond, Source: tape(data)}
+	r, err := GraphRecorder(t.Context(), rec, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := r.Bottle
+	if g.Wall != 100*time.Millisecond || len(g.Warnings) != 0 || g.CPUs != host.Processors() {
+		t.Errorf("%v, %q, %v processors", g.Wall, g.Warnings, g.CPUs)
+	}
+	whole, err := bottle.ReadTrace(t.Context(), bytes.NewReader(data), bottle.Options{})
+	if err != nil || whole.CPUs != 0 {
+		t.Fatalf("%v processors; %v", whole.CPUs, err)
+	}
+	part, err := bottle.ReadTrace(t.Context(), bytes.NewReader(data), bottle.Options{From: whole.Wall - 100*time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if part.Idle != g.Idle || len(part.Boxes) != len(g.Boxes) {
+		t.Fatalf("idle %v, %d boxes; by From %v, %d", g.Idle, len(g.Boxes), part.Idle, len(part.Boxes))
+	}
+	for i := range part.Boxes {
+		a, b := &part.Boxes[i], &g.Boxes[i]
+		if a.Group != b.Group || a.Share != b.Share || a.Running != b.Running || a.Blocked() != b.Blocked() || a.Goroutines != b.Goroutines {
+			t.Errorf("%+v, by From %+v", b, a)
+		}
+	}
+}
+
+// Panics of observers, cancellations and sources without a trace are errors.
+func TestGraphRecorderFaults(t *testing.T) {
+	data, err := os.ReadFile("testdata/small/mutex-go1.26.8.trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := GraphRecorder(t.Context(), tape(data), Options{Observers: []timeline.Observer{faulty{}}}); r != nil || err == nil || !strings.Contains(err.Error(), "panic: transition") {
+		t.Errorf("%v, %v", r, err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("the client is gone")
+	cancel(cause)
+	if _, err := GraphRecorder(ctx, tape(data), Options{}); !errors.Is(err, cause) {
+		t.Error(err)
+	}
+	if _, err := GraphRecorder(t.Context(), &bottle.Recorder{Source: tape("<html>")}, Options{}); err == nil || !strings.Contains(err.Error(), "HTML") {
+		t.Error(err)
+	}
+}
+
+// faulty is an observer that panics.
+type faulty struct{ timeline.Base }
+
+func (faulty) Transition(*timeline.Transition) { panic("transition") }

@@ -8,11 +8,12 @@ import (
 	"os"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A service starts a recorder once, and takes snapshots on demand.
+// A service starts a recorder once, and analyzes the last seconds on demand.
 func ExampleRecorder() {
 	var rec bottle.Recorder // keeps the last 5 s
 	if err := rec.Start(); err != nil {
@@ -27,20 +28,20 @@ func ExampleRecorder() {
 	}()
 	<-done
 
-	g, err := rec.Snapshot(context.Background())
+	r, err := bottleneck.GraphRecorder(context.Background(), &rec, bottleneck.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	sum := g.Idle
-	for _, b := range g.Boxes {
+	sum := r.Bottle.Idle
+	for _, b := range r.Bottle.Boxes {
 		sum += b.Share
 	}
-	fmt.Println("shares and idle time sum to the wall time:", sum == g.Wall)
+	fmt.Println("shares and idle time sum to the wall time:", sum == r.Bottle.Wall)
 	// Output:
 	// shares and idle time sum to the wall time: true
 }
 
-// Snapshots can come from an existing flight recorder, or from any source of traces: here a file.
+// The source can be an existing flight recorder or any other writer of traces: here a file.
 func ExampleRecorder_source() {
 	recorded, err := os.ReadFile("../testdata/small/mutex-go1.26.8.trace")
 	if err != nil {
@@ -50,12 +51,12 @@ func ExampleRecorder_source() {
 		Last:   200 * time.Millisecond,
 		Source: bytes.NewBuffer(recorded), // usually a *trace.FlightRecorder
 	}
-	g, err := rec.Snapshot(context.Background())
+	r, err := bottleneck.GraphRecorder(context.Background(), rec, bottleneck.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	neck, _ := g.Neck()
-	fmt.Printf("in the last %v most was lost to %s\n", g.Wall, neck[0].Group)
+	neck, _ := r.Bottle.Neck()
+	fmt.Printf("in the last %v most was lost to %s\n", r.Bottle.Wall, neck[0].Group)
 	// Output:
 	// in the last 200ms most was lost to proto/work.mutexWorker
 }

@@ -1,8 +1,6 @@
 package bottle
 
 import (
-	"bytes"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -147,23 +145,6 @@ func TestMergedLostCapacity(t *testing.T) {
 		if len(g.Warnings) != 1 || !strings.Contains(g.Warnings[0], "GOMAXPROCS is 4") {
 			t.Errorf("what no longer fits into a number becomes a warning: %q", g.Warnings)
 		}
-	}
-}
-
-// A program that records itself notes the processors of its machine. A trace file alone does not
-// have them.
-func TestSnapshotHasTheProcessorsOfTheMachine(t *testing.T) {
-	const file = "../testdata/small/mutex-go1.26.8.trace"
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := (&Recorder{Source: bytes.NewReader(data)}).Snapshot(t.Context())
-	if err != nil || g.CPUs != host.Processors() {
-		t.Errorf("%v processors, want %v; %v", g.CPUs, host.Processors(), err)
-	}
-	if g, err := ReadFile(t.Context(), file, Options{}); err != nil || g.CPUs != 0 || g.Oversubscribed() != "" {
-		t.Errorf("a file has %v processors; %v", g.CPUs, err)
 	}
 }
 

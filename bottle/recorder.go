@@ -12,12 +12,11 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Recorder continuously records the last seconds of the running program, and computes a bottle
-// graph of them on request. It is based on a runtime/trace.FlightRecorder. One call in main is
-// sufficient:
+// Recorder keeps the last seconds of the execution trace of the running program, in a
+// [trace.FlightRecorder]. bottleneck.AnalyzeRecorder and GraphRecorder analyze them. One call in main
+// is sufficient:
 //
 //	var rec bottle.Recorder
 //
@@ -32,23 +31,17 @@ import (
 // for concurrent use.
 //
 // A recorder costs as much as the FlightRecorder, which for most programs is within the noise, plus
-// the memory of the window, up to MaxBytes. A snapshot costs about 0.2 µs of CPU time per event,
-// once, on all available processors. For an HTTP server with 30,000 requests per second, that is 0.2
-// to 0.3 s per second of the window: a snapshot of 5 s, taken every 2 s on two processors under full
-// load, took 22 % of the throughput. Use bottleneck.Continuous for continuous analysis. After Stop,
-// no goroutines and no memory are left.
+// the memory of the window, up to MaxBytes. After Stop, no goroutines and no memory are left.
 type Recorder struct {
-	// Last is the time that a snapshot covers. 0 means 5 s.
+	// Last is the time that is kept. 0 means 5 s.
 	Last time.Duration
 	// MaxBytes bounds the memory of the recording and thus, in a busy program, the window: it
 	// is a hint to runtime/trace.FlightRecorder and takes precedence over Last. 0 means 32 MB.
 	MaxBytes uint64
-	// Source, if not nil, is used for snapshots instead of the Recorder's own FlightRecorder: a
-	// FlightRecorder that the program already runs, or another writer of traces. The Recorder
-	// neither starts nor stops it, and does not need Start.
+	// Source, if not nil, takes the place of the Recorder's own FlightRecorder: one that the program
+	// already runs, or another writer of traces. The Recorder neither starts nor stops it, and does
+	// not need Start.
 	Source io.WriterTo
-	// Options configures the graphs of Snapshot. From, To and Progress are ignored.
-	Options Options
 
 	mu      sync.Mutex // guards the fields below; held only briefly
 	flight  *trace.FlightRecorder
@@ -68,7 +61,7 @@ var (
 	ErrBusy = errors.New("bottle: the flight recorder is busy")
 )
 
-// Window returns the time that a snapshot covers.
+// Window returns the time that is kept.
 func (r *Recorder) Window() time.Duration {
 	if r.Last <= 0 {
 		return 5 * time.Second
@@ -143,41 +136,9 @@ func (r *Recorder) recording() bool {
 	return r.flight != nil && trace.IsEnabled() || r.Source != nil && !r.stopped
 }
 
-// Snapshot returns the bottle graph of the last Window of the program, up to the time of the call.
-// It fails with [ErrRecorderStopped] or [ErrBusy], or if ctx is canceled. If the window does not
-// fit into memory, or recording started less than a Window ago, the graph covers what is available
-// and has a warning.
-func (r *Recorder) Snapshot(ctx context.Context) (g *Graph, err error) {
-	release, err := r.acquire()
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	defer contain(&err)
-	buf := snapshot.New(ctx)
-	if err := r.take(ctx, buf); err != nil {
-		return nil, err
-	}
-	opt := r.Options
-	opt.From, opt.To = 0, 0
-	o := NewObserver(opt)
-	info, err := timeline.ReadSnapshot(ctx, buf.Reader(), timeline.Options{Name: opt.Name}, r.Window(), nil, func() []timeline.Observer { return []timeline.Observer{o} })
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	if g, err = o.Result(info, err); g == nil {
-		return nil, fmt.Errorf("bottle: snapshot: %w", err)
-	}
-	g.setCPUs(host.Processors())
-	if w := r.Window(); g.Wall < w-w/10 {
-		g.Warnings = append(g.Warnings, fmt.Sprintf("The snapshot covers %v of %v: the recorder holds no more.", g.Wall.Round(time.Millisecond), w))
-	}
-	return g, err
-}
-
 // WriteTo writes the execution trace of the last Window in whole generations, so it may be up to
-// two seconds longer. The recorder is released before writing to w, so a slow w does not block it.
-// Errors are those of [Recorder.Snapshot] and of w.
+// two seconds longer, and shorter if MaxBytes hold no more. It takes some milliseconds before it
+// writes to w. It fails with [ErrRecorderStopped], [ErrBusy], or the error of w.
 func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
 	buf, memory := w.(*snapshot.Buffer)
 	if !memory {
@@ -190,7 +151,7 @@ func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
 	err = func() (err error) {
 		defer release()
 		defer contain(&err)
-		return r.take(context.Background(), buf)
+		return r.take(buf)
 	}()
 	switch {
 	case err != nil:
@@ -220,10 +181,10 @@ func (r *Recorder) acquire() (release func(), err error) {
 }
 
 // take writes the recorded trace to buf.
-func (r *Recorder) take(ctx context.Context, buf *snapshot.Buffer) error {
+func (r *Recorder) take(buf *snapshot.Buffer) error {
 	if s := r.Source; s != nil {
 		_, err := s.WriteTo(buf)
-		return explainSource(ctx, err)
+		return explainSource(err)
 	}
 	r.reading.Lock()
 	defer r.reading.Unlock()
@@ -235,16 +196,14 @@ func (r *Recorder) take(ctx context.Context, buf *snapshot.Buffer) error {
 	}
 	host.Note() // again, because the note made at the start is overwritten
 	_, err := flight.WriteTo(buf)
-	return explainSource(ctx, err)
+	return explainSource(err)
 }
 
 // explainSource translates an error of a source into one of this package.
-func explainSource(ctx context.Context, err error) error {
+func explainSource(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
 	case strings.Contains(err.Error(), "already in progress"): // from a FlightRecorder
 		return fmt.Errorf("%w: %w", ErrBusy, err)
 	case strings.Contains(err.Error(), "disabled flight recorder"):
@@ -253,7 +212,7 @@ func explainSource(ctx context.Context, err error) error {
 	return fmt.Errorf("bottle: snapshot: %w", err)
 }
 
-// contain turns a panic of the source, or of a function in the options, into an error.
+// contain turns a panic of the source into an error.
 func contain(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("bottle: snapshot: panic: %v", p)
