@@ -53,8 +53,8 @@ type ContinuousOptions struct {
 // It traces the program (runtime/trace.Start) in bursts of 0.1 s at random times, about one per
 // second. Each burst is a window, weighted by the time that it stands for: totals are unbiased
 // estimates for the whole time, and shares have 95 % confidence intervals; see [Live], and
-// sampler.go for the formulas. The time of a burst is chosen before its cost is known. If bursts are
-// expensive, they become rarer and shorter.
+// sampler.go for the formulas. The time of a burst is chosen before its cost is known. If bursts
+// are expensive, they become rarer and shorter.
 //
 // # Cost
 //

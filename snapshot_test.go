@@ -96,8 +96,8 @@ func results(t *testing.T, data []byte, opt Options) []byte {
 	return buf.Bytes()
 }
 
-// A graph of a recorder covers exactly its window, whatever the source holds, and has the processors
-// of the machine, which a trace file alone does not have.
+// A graph of a recorder covers exactly its window, whatever the source holds, and has the
+// processors of the machine, which a trace file alone does not have.
 func TestGraphRecorderCoversTheWindow(t *testing.T) {
 	data, err := os.ReadFile("testdata/small/mutex-go1.26.8.trace")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 )
 
 // Recorder keeps the last seconds of the execution trace of the running program, in a
-// [trace.FlightRecorder]. bottleneck.AnalyzeRecorder and GraphRecorder analyze them. One call in main
-// is sufficient:
+// [trace.FlightRecorder]. bottleneck.AnalyzeRecorder and GraphRecorder analyze them. One call in
+// main is sufficient:
 //
 //	var rec bottle.Recorder
 //
@@ -38,9 +38,9 @@ type Recorder struct {
 	// MaxBytes bounds the memory of the recording and thus, in a busy program, the window: it
 	// is a hint to runtime/trace.FlightRecorder and takes precedence over Last. 0 means 32 MB.
 	MaxBytes uint64
-	// Source, if not nil, takes the place of the Recorder's own FlightRecorder: one that the program
-	// already runs, or another writer of traces. The Recorder neither starts nor stops it, and does
-	// not need Start.
+	// Source, if not nil, takes the place of the Recorder's own FlightRecorder: one that the
+	// program already runs, or another writer of traces. The Recorder neither starts nor stops it,
+	// and does not need Start.
 	Source io.WriterTo
 
 	mu      sync.Mutex // guards the fields below; held only briefly

@@ -1,5 +1,5 @@
-// Package capture keeps what a service did just before something went wrong: a slow request, a long
-// wait for a lock, lost capacity, a queue of goroutines, a panic, a signal, or a call of Trigger.
+// Package capture stores what a service did in the seconds before a slow request, a long wait for a
+// lock, lost capacity, a queue of goroutines, a panic, a signal, or a call of Trigger.
 //
 //	package main
 //
@@ -21,21 +21,21 @@
 //		log.Print(http.ListenAndServe("localhost:8080", c.SlowRequests(http.DefaultServeMux, time.Second)))
 //	}
 //
-// Start watches the conditions of Options.When, such as a queue of goroutines; requests, operations,
-// panics and calls of Trigger need no Start. Option Captures of package exporters/live shows the
-// captures.
+// Start watches the conditions of Options.When, such as a queue of goroutines; requests,
+// operations, panics and calls of Trigger need no Start. Option Captures of package exporters/live
+// shows the captures.
 //
-// A capture holds the execution trace of the last seconds, the verdict on it as Markdown and JSON,
-// the waits for wrapped locks, and the reason. At most one is taken at a time, and by default one
-// in ten minutes; the others are counted. A [Dir] bounds their number and the bytes on disk.
-// Modules of their own have interceptors for gRPC (exporters/grpc) and a Sink for object storage
-// (exporters/blob).
+// A capture holds the execution trace of the last seconds, its verdict as Markdown and JSON, the
+// waits for wrapped locks, and the reason. By default, at least ten minutes pass between two
+// captures; triggers in between are counted. A [Dir] bounds the number of captures and their bytes.
+// Two modules of their own have interceptors for gRPC (exporters/grpc) and a Sink for object
+// storage (exporters/blob).
 //
-// Cost: a Trigger that is suppressed takes some 15 ns. A request that is watched takes 0.2 µs while
-// it is too early for a capture, and else 0.6 µs (BenchmarkTrigger). A capture copies the recording
-// and analyzes it, about 0.5 µs of CPU time per event, of which it takes a tenth of one processor at
-// a time, and at most Options.MaxMemory.
-// "go run ./benchmarks/live -storm" measures a service with 10,000 slow requests a second.
+// Cost: a suppressed Trigger takes about 15 ns. Watching a request takes 0.2 µs while it is too
+// early for a capture, otherwise 0.6 µs (BenchmarkTrigger). A capture copies and analyzes the
+// recording, which takes about 0.5 µs of CPU time per event. It uses a tenth of one processor, and
+// at most Options.MaxMemory. "go run ./benchmarks/live -storm" measures a service with 10,000 slow
+// requests per second.
 package capture
 
 import (
@@ -75,22 +75,22 @@ type Options struct {
 	Recorder *bottle.Recorder
 	// Sink stores the captures.
 	Sink Sink
-	// Every is the least time between the beginnings of two captures. 0 means 10 minutes. After
-	// a failure, a tenth of it.
+	// Every is the minimum time between the beginnings of two captures; after a failure, a tenth
+	// of it is enough. 0 means 10 minutes.
 	Every time.Duration
 
 	// When has the conditions that [Capturer.Start] watches.
 	When When
-	// Continuous, a *bottleneck.Continuous, is the analysis that When.Lost and Neck look at.
+	// Continuous, a *bottleneck.Continuous, is the analysis behind When.Lost and Neck.
 	Continuous interface {
 		Last(time.Duration) *bottleneck.Live
 	}
-	// Locks, if not nil, has the waits for wrapped locks, for When.Wait and for the file
-	// locks.json of each capture. It is a *contention.Collector that is on, as a rule.
+	// Locks, if not nil, has the waits for wrapped locks, for When.Wait and the file locks.json of
+	// each capture. It is usually a *contention.Collector that is on.
 	Locks interface{ Snapshot() *contention.Profile }
 
-	// CPU, if positive, adds a CPU profile of that time after the trigger, unless the program is
-	// being profiled already.
+	// CPU, if positive, adds a CPU profile of that length, taken after the trigger, unless the
+	// program is already being profiled.
 	CPU time.Duration
 	// Leaks adds the runtime's profile of goroutines that wait forever, where the runtime has it
 	// (Go 1.27). It takes a garbage collection.
@@ -108,23 +108,24 @@ type Options struct {
 	Labels map[string]string
 }
 
-// When has conditions for a capture. A condition whose limit is 0 is off. Each is looked at once a
-// second.
+// When has the conditions for a capture, which are checked once a second. A limit of 0 turns a
+// condition off.
 type When struct {
-	// Neck and Lost are shares of the capacity, such as 0.5, of which the program lost more over
-	// the time For: see bottle.Graph.Lost. Neck excludes the time in which no goroutine ran, so an
-	// idle service has none. They need Options.Continuous.
+	// Lost is a limit for the part of the capacity that the program did not use during For, such as
+	// 0.5; see bottle.Graph.Lost. Neck is the same without the time in which no goroutine ran, so
+	// an idle service does not exceed it. They need Options.Continuous.
 	Neck, Lost float64
-	// Runnable is a number of goroutines. More than these were ready to run, and waited for a
-	// processor, in all looks during For.
+	// Runnable is a limit for the number of goroutines that are ready to run but have no processor.
+	// All checks during For must exceed it.
 	Runnable int
 	// For is the time for which Neck, Lost and Runnable must hold. 0 means 5 s.
 	For time.Duration
-	// Wait is the time for which a goroutine waited for a wrapped lock, or still waits for one.
-	// Waits shorter than 10 ms are seen after they have ended. It needs Options.Locks.
+	// Wait is the least time that a goroutine must have waited for a wrapped lock. Waits of 10 ms
+	// or more count while they are in progress, shorter ones when they have ended. It needs
+	// Options.Locks.
 	Wait time.Duration
-	// Signals are those upon which a capture is taken, such as syscall.SIGUSR1. They no longer
-	// have their default effect: see os/signal.
+	// Signals trigger a capture, such as syscall.SIGUSR1. They lose their default effect; see
+	// os/signal.
 	Signals []os.Signal
 }
 
@@ -156,11 +157,11 @@ type Stats struct {
 	Captured, Bytes int64
 	// Suppressed is the number of triggers that came too early after the last capture.
 	Suppressed int64
-	// Failed is the number of captures that could not be taken or stored, and of looks at the
-	// conditions that ended in a panic. LastError is the last reason.
+	// Failed is the number of captures that could not be taken or stored, and of checks of
+	// conditions that panicked. LastError is the latest error.
 	Failed    int64
 	LastError error
-	// Work is the time spent copying, analyzing and storing, without the rests.
+	// Work is the time spent on copying, analyzing and storing. It excludes the rests.
 	Work time.Duration
 	// Last describes the last capture that was stored.
 	Last Info
@@ -186,7 +187,7 @@ type Info struct {
 	// Files are the names of the other files, and Bytes is their size.
 	Files []string `json:"files"`
 	Bytes int64    `json:"bytes"`
-	// Problems says what is missing from the capture, and why.
+	// Problems lists what is missing from the capture, with the reasons.
 	Problems []string `json:"problems,omitempty"`
 }
 
@@ -227,8 +228,8 @@ func New(opt Options) *Capturer {
 	return &Capturer{opt: opt, born: time.Now(), hurry: make(chan struct{})}
 }
 
-// Trigger takes a capture in the background, and reports whether it does: false means that the last
-// one began less than Options.Every ago, or is not yet stored. The reason is for humans.
+// Trigger starts a capture in the background. It returns false if it does not, because the latest
+// one began less than Options.Every ago or is not stored yet. The reason is shown with the capture.
 func (c *Capturer) Trigger(reason string) bool {
 	if !c.admit() {
 		return false
@@ -237,14 +238,14 @@ func (c *Capturer) Trigger(reason string) bool {
 	return true
 }
 
-// takeLater takes a capture in the background, on a goroutine that traces do not count as one of the
-// program.
+// takeLater takes a capture in the background, on a goroutine that traces do not count as one of
+// the program.
 func (c *Capturer) takeLater(reason string) {
 	background.Go(func() { c.take(reason, true) })
 }
 
-// admit decides whether a capture may be taken now. If so, the caller must call take or takeLater.
-// It reads no clock and takes no lock if not.
+// admit reports whether a capture may be taken now. If so, the caller must call take or takeLater.
+// Otherwise, it has read no clock and taken no lock.
 func (c *Capturer) admit() bool {
 	if c.next.Load() != 0 || !c.next.CompareAndSwap(0, math.MaxInt64) { // until it is stored
 		c.ignored.Add(1)
@@ -269,8 +270,7 @@ func (c *Capturer) due() bool {
 	return int64(time.Since(c.born)) >= next && (next == 0 || c.next.CompareAndSwap(next, 0))
 }
 
-// retry returns the least time between a capture that failed and the next: the next chance is not
-// missed, too.
+// retry returns the minimum time between a capture that failed and the next.
 func (c *Capturer) retry() time.Duration {
 	return min(c.opt.Every, max(c.opt.Every/10, time.Second))
 }
@@ -311,7 +311,7 @@ func (c *Capturer) take(reason string, gentle bool) {
 	c.last, c.reported = info, ignored
 }
 
-// fail counts a failure, and logs a panic, but not twice in a row.
+// fail counts a failure. It logs a panic, unless the failure before was the same.
 func (c *Capturer) fail(err error) {
 	c.failed.Add(1)
 	c.mu.Lock()
@@ -327,7 +327,7 @@ type panicError string
 
 func (e panicError) Error() string { return string(e) }
 
-// protect calls f, and returns a panic of it as an error.
+// protect calls f and returns its error, or its panic as an error.
 func protect(what string, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -487,7 +487,8 @@ func (c *Capturer) hand(name string, files []File, gentle bool) error {
 	}
 }
 
-// copying is a context that makes the copy of a recording rest, and ends it if it is too large.
+// copying is a context that makes the copying of a recording rest, and ends it if the recording is
+// too large.
 type copying struct {
 	*pacer
 	most int64
@@ -524,8 +525,8 @@ func short(reason string) string {
 	return reason
 }
 
-// name returns the name of a capture: it sorts by time, is unique to the process, and is a valid
-// name of a file everywhere.
+// name returns the name of a capture, a valid file name on all systems. Names sort by time and are
+// unique within the process.
 func name(info *Info) string {
 	word := func(s string, most int) string {
 		s = strings.Map(func(r rune) rune {

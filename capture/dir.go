@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// Sink stores captures: in a directory, as [Dir] does, or in an object storage.
+// Sink stores captures, in a directory (see [Dir]) or in an object storage.
 type Sink interface {
-	// Store stores the files of a capture under a name that no other capture has. It is called
-	// for one capture at a time. If it fails, the capture is lost and counted. A slow Sink delays
-	// only later captures. It should return when ctx is done, after Options.Every and at least a
-	// minute, or ten seconds after Stop: until it returns, no other capture is taken. The last file
-	// is InfoFile: a capture is complete once that is stored.
+	// Store stores the files of a capture under a name that no other capture has. The last file is
+	// InfoFile; a capture is complete once that is stored. If Store fails, the capture is lost.
+	//
+	// No other capture is taken until Store returns. It must return when ctx is done: after
+	// Options.Every, at least a minute, or ten seconds after Stop.
 	Store(ctx context.Context, name string, files []File) error
 }
 
@@ -34,9 +34,9 @@ type File struct {
 	Data io.WriterTo
 }
 
-// Create returns a Sink that creates a file for writing, as a client of another machine does. The
-// name of a file has the name of the capture before a slash. Close stores the file. If writing fails,
-// ctx is done before Close.
+// Create returns a Sink that writes files which create opens, such as objects of a storage service.
+// The name of a file is that of its capture, a slash, and that of the file. Close must store the
+// file, unless ctx is done, which means that writing failed.
 func Create(create func(ctx context.Context, name string) (io.WriteCloser, error)) Sink {
 	return creator(create)
 }
@@ -66,16 +66,16 @@ func (create creator) one(ctx context.Context, name string, f File) error {
 	return cmp.Or(err, w.Close())
 }
 
-// Dir is a directory of captures, each in a subdirectory. A capture appears when it is complete; if
-// the process is killed before, it never does. Several processes may share a directory. The zero
-// values of Keep and MaxBytes are ready to use.
+// Dir is a directory with a subdirectory for each capture. A capture appears only when it is
+// complete. Several processes may share a directory. The zero values of Keep and MaxBytes are ready
+// to use.
 type Dir struct {
-	// Path is the directory, which Store makes if necessary, for the user alone.
+	// Path is the directory. Store creates it if necessary, accessible only to the user.
 	Path string
 	// Keep is the number of captures that are kept. 0 means 20.
 	Keep int
-	// MaxBytes bounds the bytes of all captures together. 0 means 1 GB. A larger capture is an
-	// error.
+	// MaxBytes bounds the total size of all captures. 0 means 1 GB. Store fails for a capture that
+	// is larger.
 	MaxBytes int64
 
 	mu sync.Mutex
@@ -135,8 +135,8 @@ func writeFile(name string, data io.WriterTo) error {
 
 func (d *Dir) maxBytes() int64 { return cmp.Or(d.MaxBytes, 1<<30) }
 
-// prune removes the oldest captures until another one of that size fits, and what a killed process
-// has left.
+// prune removes the oldest captures until another one of the given size fits, and the leftovers of
+// killed processes.
 func (d *Dir) prune(size int64) error {
 	entries, err := os.ReadDir(d.Path)
 	if err != nil {

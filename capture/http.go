@@ -18,9 +18,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// ServeHTTP lists the captures and shows their files, if Options.Sink is a [Dir] or has methods
-// List and Open like it, and takes captures. It admits everyone: mount it where requests are
-// checked, as live.Options.Captures.
+// ServeHTTP lists captures, shows their files, and takes captures. To list and show them,
+// Options.Sink must be a [Dir] or have the same methods List and Open. ServeHTTP does not
+// authenticate requests: mount it behind a check, as live.Options.Captures does.
 //
 //	GET  …                       the list, as HTML, text or, with format=json, JSON
 //	GET  …?capture=NAME          the page of a capture, with its verdict
@@ -72,7 +72,7 @@ func (c *Capturer) serveFile(w http.ResponseWriter, r *http.Request, name, file 
 	if err != nil {
 		status := http.StatusInternalServerError
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-			status, err = http.StatusNotFound, errors.New("there is no such file")
+			status, err = http.StatusNotFound, errors.New("no such file")
 		}
 		http.Error(w, err.Error(), status)
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
-// look is the interval in which conditions are looked at. Tests replace it.
+// look is the interval between checks of the conditions. Tests replace it.
 var look = time.Second
 
 // Start begins to watch the conditions of Options.When. It does nothing if they are being watched.
@@ -43,8 +43,8 @@ func (c *Capturer) Start() {
 	})
 }
 
-// Stop ends the watching, and returns when a capture in progress is stored; it no longer rests. A
-// Sink that does not return within ten seconds is left alone.
+// Stop stops watching, and waits until a capture in progress, which no longer rests, is stored. It
+// waits at most ten seconds for a Sink.
 func (c *Capturer) Stop() {
 	c.mu.Lock()
 	watched := c.watched
@@ -83,7 +83,7 @@ func (c *Capturer) watch(quit <-chan struct{}, signals chan os.Signal) {
 	}
 }
 
-// watcher looks at the conditions of a Capturer.
+// watcher checks the conditions of a Capturer.
 type watcher struct {
 	*Capturer
 	ready   func() uint64 // the number of goroutines that are ready to run
@@ -102,8 +102,9 @@ func newWatcher(c *Capturer) *watcher {
 	}}
 }
 
-// reason returns the reason for a capture, or "". A panic of one condition does not affect others. It
-// notes the throttling in the recording, so that it is known between the notes that a capture has.
+// reason returns the reason for a capture, or "". A panic of one condition does not affect the
+// others. It also writes a note of the cgroup's throttling into the recording, so that each capture
+// has several.
 func (w *watcher) reason(now time.Time) (reason string) {
 	host.Note()
 	look := func(what string, condition func(time.Time) string) {
@@ -180,7 +181,7 @@ func (w *watcher) waits(time.Time) string {
 	return ""
 }
 
-// Slow captures if an operation runs for longer than d, while it still runs. The caller calls done
+// Slow takes a capture as soon as an operation has run for longer than d. The caller must call done
 // when the operation ends:
 //
 //	defer c.Slow("checkout", time.Second)()
@@ -188,8 +189,8 @@ func (c *Capturer) Slow(what string, d time.Duration) (done func()) {
 	return c.begin("", what, d).end // inlined: done is not allocated unless the caller keeps it
 }
 
-// SlowRequests returns a handler that captures if a request to h runs for longer than d, while it
-// still runs. The reason has the method and the path of the request, without parameters.
+// SlowRequests returns a handler that takes a capture as soon as a request to h has run for longer
+// than d. The reason has the method and the path of the request, without parameters.
 func (c *Capturer) SlowRequests(h http.Handler, d time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer c.begin(r.Method, r.URL.Path, d).end()
@@ -205,8 +206,8 @@ type operation struct {
 	timer *time.Timer
 }
 
-// begin begins an operation. If it is too early for a capture at the time d from now, there is no
-// timer, whose goroutine would take longer than all else: end counts the operation.
+// begin begins an operation. If a capture will still be too early after d, it starts no timer,
+// which would be the largest part of the cost; end then counts the operation.
 func (c *Capturer) begin(kind, what string, d time.Duration) operation {
 	op := operation{c: c, from: time.Since(c.born), d: d}
 	next := c.next.Load()
@@ -233,12 +234,12 @@ func (op operation) end() {
 	}
 }
 
-// Panic captures if the goroutine panics, waits for the capture, for its Sink at most ten seconds,
-// and lets the panic go on. It must be deferred:
+// Panic takes a capture if the goroutine panics, and then panics again with the same value. It
+// waits for the capture, but at most ten seconds for its Sink. It must be deferred:
 //
 //	defer c.Panic()
 //
-// It ignores http.ErrAbortHandler, with which handlers abort an answer.
+// It takes none for http.ErrAbortHandler, with which handlers abort a response.
 func (c *Capturer) Panic() {
 	v := recover()
 	if v == nil {

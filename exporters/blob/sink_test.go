@@ -153,8 +153,8 @@ func TestPagesOfACapturer(t *testing.T) {
 		for query, want := range map[string]string{
 			"": "by hand",
 			"?capture=" + list[0].Name + "&file=" + capture.TraceFile: "no trace",
-			"?capture=" + list[0].Name + "&file=nothing":              "there is no such file",
-			"?capture=.&file=.": "there is no such file",
+			"?capture=" + list[0].Name + "&file=nothing":              "no such file",
+			"?capture=.&file=.": "no such file",
 		} {
 			w := httptest.NewRecorder()
 			c.ServeHTTP(w, httptest.NewRequest("GET", "/captures"+query, nil))
