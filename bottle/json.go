@@ -118,7 +118,7 @@ func ReadJSON(r io.Reader) (*Graph, error) {
 		}
 		switch {
 		case err == nil && g.Boxes == nil:
-			err = errors.New("this is no bottle graph: wall_ns, idle_ns or boxes is missing")
+			err = errors.New("not a bottle graph: wall_ns, idle_ns or boxes is missing")
 		case err == nil:
 			err = g.CheckValid()
 		}
@@ -207,12 +207,12 @@ func (g *Graph) CheckValid() error {
 			return fmt.Errorf("box %d (%q): %w", i+1, b.Group, err)
 		}
 		if sum > g.Wall-b.Share {
-			return fmt.Errorf("the shares do not sum: with box %d (%q) they and idle_ns exceed wall_ns (%d)", i+1, b.Group, g.Wall)
+			return fmt.Errorf("idle_ns and the shares up to box %d (%q) exceed wall_ns, %d", i+1, b.Group, g.Wall)
 		}
 		sum += b.Share
 	}
 	if sum != g.Wall {
-		return fmt.Errorf("the shares do not sum: they and idle_ns make %d, but wall_ns is %d", sum, g.Wall)
+		return fmt.Errorf("idle_ns and the shares sum to %d, not to wall_ns, %d", sum, g.Wall)
 	}
 	return g.checkLost()
 }
@@ -236,7 +236,7 @@ func (g *Graph) checkLost() error {
 		}
 	}
 	if left != 0 {
-		return fmt.Errorf("the lost capacity does not sum: capacity_ns is %d, which is %d more than running, lost and idle make", g.Capacity, left)
+		return fmt.Errorf("running, lost and idle capacity sum to %d, not to capacity_ns, %d", g.Capacity-left, g.Capacity)
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func (b *Box) checkValid(spent *time.Duration) error {
 	case b.Goroutines < 0 || b.Goroutines > maxGoroutines:
 		return fmt.Errorf("goroutines is out of range: %d", b.Goroutines)
 	case b.Kind > Tracer:
-		return fmt.Errorf("there is no kind %d", b.Kind)
+		return fmt.Errorf("unknown kind %d", b.Kind)
 	case b.Share < 0:
 		return fmt.Errorf("share_ns is negative: %d", b.Share)
 	case b.ShareError < 0:
@@ -286,7 +286,7 @@ func (b *Box) checkValid(spent *time.Duration) error {
 		}
 		for _, s := range b.Sites[reason] {
 			if s.Time < 0 || s.Time > left {
-				return fmt.Errorf("waiting_sites %q: %d ns, but no more than %d are left", reason, s.Time, left)
+				return fmt.Errorf("waiting_sites %q: %d ns exceed the %d ns that remain of waiting_ns", reason, s.Time, left)
 			}
 			left -= s.Time
 		}

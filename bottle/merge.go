@@ -47,7 +47,7 @@ func Merge(graphs ...*Graph) (*Graph, error) {
 		m.add(g)
 	}
 	if m.n == 0 {
-		return nil, errors.New("bottle: merging: there is no graph")
+		return nil, errors.New("bottle: merging: no graphs")
 	}
 	return m.result(), nil
 }
@@ -67,11 +67,11 @@ func (m *merger) fits(g *Graph) error {
 	case m.n == 0:
 		return nil
 	case g.GroupBy != o.GroupBy:
-		return fmt.Errorf("graph %d is grouped by %q, the ones before by %q", m.n+1, g.GroupBy, o.GroupBy)
+		return fmt.Errorf("graph %d is grouped by %q, earlier ones by %q", m.n+1, g.GroupBy, o.GroupBy)
 	case g.Offered != o.Offered:
-		return fmt.Errorf("graph %d is of offered parallelism, or the ones before are, but not all", m.n+1)
+		return fmt.Errorf("graph %d and earlier ones are not all of offered parallelism", m.n+1)
 	case g.Wall > math.MaxInt64-o.Wall:
-		return fmt.Errorf("with graph %d they cover more than 292 years", m.n+1)
+		return fmt.Errorf("the graphs up to number %d cover more than 292 years", m.n+1)
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func (p *Profile) Aggregate(aspects ...string) (*Tree, error) {
 		case !slices.Contains(Aspects, a):
 			return nil, fmt.Errorf("contention: unknown aspect %q", a)
 		case slices.Contains(aspects[:i], a):
-			return nil, fmt.Errorf("contention: aspect %q comes twice", a)
+			return nil, fmt.Errorf("contention: duplicate aspect %q", a)
 		case ofOwner(a):
 			owners = min(owners, i)
 			if ofRoot(a) {

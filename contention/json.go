@@ -129,7 +129,7 @@ func (p *Profile) form() (*profileJSON, error) {
 	}
 	for _, rows := range [][]Wait{p.Pairs, p.Waits} {
 		if i := slices.IndexFunc(rows, func(w Wait) bool { return !locks[w.Lock] }); i >= 0 {
-			return nil, fmt.Errorf("row %d is of a lock that is not in Locks", i)
+			return nil, fmt.Errorf("row %d: its lock is not in Locks", i)
 		}
 	}
 	f.Pairs, f.Waits, f.Unfinished = t.rows(p.Pairs), t.rows(p.Waits), t.rows(p.Unfinished)
@@ -244,7 +244,7 @@ func decodeProfile(dec *json.Decoder) (*Profile, error) {
 		return nil, format.ExplainJSON(err, "wait_ns, pairs and waits")
 	}
 	if f.Pairs == nil || f.Waits == nil || f.Locks == nil || f.Stacks == nil {
-		return nil, errors.New("this is no contention profile: pairs, waits, locks or stacks is missing")
+		return nil, errors.New("not a contention profile: pairs, waits, locks or stacks is missing")
 	}
 	p := (*Profile)(&f.profileFields)
 	if err := f.read(p); err != nil {
@@ -254,7 +254,7 @@ func decodeProfile(dec *json.Decoder) (*Profile, error) {
 		return nil, err
 	}
 	if sums, kinds := p.sums(); sums != f.sumsJSON || !maps.Equal(kinds, f.Kinds) {
-		return nil, fmt.Errorf("the sums, such as wait_ns or those in kinds, are not those of the waits: %+v", sums)
+		return nil, fmt.Errorf("wait_ns and the other sums, also those in kinds, do not match the waits: want %+v", sums)
 	}
 	return p, nil
 }
@@ -275,13 +275,13 @@ func (f *profileJSON) read(p *Profile) (err error) {
 	}
 	for i, s := range f.Stacks {
 		if s == nil {
-			return fmt.Errorf("stacks, number %d: it is null", i+1)
+			return fmt.Errorf("stacks[%d] is null", i)
 		}
 		if len(s.Frames) == 0 {
 			s.Frames = nil
 		}
 		if err := s.checkLines(); err != nil {
-			return fmt.Errorf("stacks, number %d: %w", i+1, err)
+			return fmt.Errorf("stacks[%d]: %w", i, err)
 		}
 	}
 	if err := p.checkLocks(); err != nil { // rows find their locks by ID
@@ -317,7 +317,7 @@ func (s *Stack) checkLines() error {
 	}
 	for i, f := range s.Frames {
 		if f.Line < 0 {
-			return fmt.Errorf("frame %d has the line %d", i, f.Line)
+			return fmt.Errorf("frame %d: line is negative: %d", i, f.Line)
 		}
 	}
 	return nil
@@ -359,7 +359,7 @@ func (f *profileJSON) rows(name string, rows []rowJSON, lockOf func(*rowJSON) (*
 		for _, name := range r.Flags {
 			i := slices.Index(flagNames, name)
 			if i < 0 {
-				return fmt.Errorf("flag %q cannot stand here", name)
+				return fmt.Errorf("unknown flag %q", name)
 			}
 			w.Flags |= 1 << i
 		}
@@ -407,10 +407,10 @@ func (p *Profile) checkLocks() error {
 	seen := map[uint64]bool{}
 	for i, l := range p.Locks {
 		if l == nil {
-			return fmt.Errorf("locks, number %d: it is null", i+1)
+			return fmt.Errorf("locks[%d] is null", i)
 		}
 		if seen[l.ID] {
-			return fmt.Errorf("lock %d (%q): the id comes twice", l.ID, l.Name)
+			return fmt.Errorf("duplicate id of a lock: %d (%q)", l.ID, l.Name)
 		}
 		seen[l.ID] = true
 		if l.Waiters < 0 || l.Longest < 0 || l.Contended < 0 || l.Hold < 0 {
@@ -428,7 +428,7 @@ func checkRows(name string, rows []Wait, flags uint32, check func(*Wait) error) 
 		case !slices.Contains(Kinds, w.Kind):
 			return fmt.Errorf("kind is %q, not one of %v", w.Kind, Kinds)
 		case w.Flags&^flags != 0:
-			return fmt.Errorf("flag %q cannot stand here", FlagNames(w.Flags&^flags))
+			return fmt.Errorf("flag %q is not valid here", FlagNames(w.Flags&^flags))
 		}
 		if err := cmp.Or(w.checkNumbers(), check(w)); err != nil {
 			return err
@@ -436,7 +436,7 @@ func checkRows(name string, rows []Wait, flags uint32, check func(*Wait) error) 
 		numbers := *w
 		numbers.Blocked = nil
 		if sum.Add(&numbers); sum.checkNumbers() != nil {
-			return errors.New("with it, the sum is too large: more than 292 years, or more waits than a number can hold")
+			return errors.New("the sum up to this row overflows: more than 292 years, or too many waits")
 		}
 		return nil
 	})
@@ -485,7 +485,7 @@ func (w *Wait) checkUnfinished() error {
 // checkPair checks the activity of the owner, and the roots.
 func (w *Wait) checkPair() error {
 	if w.Waited != 0 || w.partTime() != w.Blamed {
-		return errors.New("handoff_ns, unattributed_ns or ready_ns cannot stand here")
+		return errors.New("handoff_ns, unattributed_ns and ready_ns must be 0 in a pair")
 	}
 	left := w.Blamed
 	took := func(d time.Duration) bool {
@@ -543,13 +543,13 @@ func (p *Profile) checkBlamed() error {
 	for i := range p.Waits {
 		k := p.Waits[i].waiterKey()
 		if rest[k] != 0 {
-			return fmt.Errorf("wait %d: the pairs of its waiter differ by %v from its blamed_ns", i, -rest[k])
+			return fmt.Errorf("wait %d: blamed_ns differs by %v from the sum of its pairs", i, rest[k])
 		}
 		delete(rest, k)
 	}
 	for k, d := range rest {
 		if d != 0 {
-			return fmt.Errorf("there are pairs of a waiter for %q without a wait", k.lock)
+			return fmt.Errorf("pairs for lock %q have no row in waits", k.lock)
 		}
 	}
 	return nil

@@ -75,9 +75,9 @@ func newPlan(names []string) (p plan, warnings []string, err error) {
 			spec, err := perfevent.Named(name)
 			switch {
 			case err != nil && strings.Contains(name, "/"):
-				warnings = append(warnings, fmt.Sprintf("%s is not counted: %s.", name, perfevent.Reason(spec, err)))
+				warnings = append(warnings, fmt.Sprintf("%s: not counted: %s.", name, perfevent.Reason(spec, err)))
 			case err != nil:
-				return p, nil, fmt.Errorf("counters: there is no counter %q; there are %s", name, strings.Join(KnownCounters(), ", "))
+				return p, nil, fmt.Errorf("counters: unknown counter %q; want one of %s", name, strings.Join(KnownCounters(), ", "))
 			case spec.Hits():
 				p.hits = append(p.hits, spec)
 			default:

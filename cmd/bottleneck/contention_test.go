@@ -319,7 +319,7 @@ func TestContentionBadInput(t *testing.T) {
 		{[]string{}, exitUsage, "", "no input: want a FILE, a URL"},
 		{[]string{filepath.Join(dir, "missing")}, exitFailure, "", "missing: no such file"},
 		{[]string{dir}, exitFailure, "", "is a directory"},
-		{[]string{foreign}, exitFailure, "", "foreign.json: contention: reading JSON: this is no contention profile"},
+		{[]string{foreign}, exitFailure, "", "foreign.json: contention: reading JSON: not a contention profile"},
 		{[]string{cut(object, 20)}, exitFailure, "", "cut-run.json: contention: reading JSON: the input ends inside the object"},
 		{[]string{"-o", filepath.Join(dir, "no", "a.svg"), mutexTrace}, exitFailure, "", "writing "},
 	} {

@@ -136,7 +136,7 @@ func TestCountersAnswers(t *testing.T) {
 	bottleneck("counters", "-compare", "all,kind = gc && none", archive).want(t, exitOK, "quanta fulfills kind = gc && none.", "")
 	bottleneck("counters", "-where", "none", "-o", filepath.Join(t.TempDir(), "x.svg"), archive).want(t, exitFailure, "", "no quantum fulfills none")
 	for want, args := range map[string][]string{
-		"no statistic is called":     {"-stat", "median", archive},
+		"unknown statistic":          {"-stat", "median", archive},
 		"cannot group by":            {"-by", "color", archive},
 		"-by: cannot group by \"x\"": {"-by", "x", "no such file"},
 		"-where duratoin > 5: at character 1: this recording has no counter \"duratoin\"; did you mean duration?": {"-where", "duratoin > 5", archive},

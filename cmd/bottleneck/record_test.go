@@ -267,7 +267,7 @@ func TestRecordProgramUsage(t *testing.T) {
 		{"-o x -period 1ns -- ./program", exitUsage, "10µs or more"},
 		{"-o x -trace-url localhost -- ./program", exitUsage, "is not a URL"},
 		{"-o x -seconds 5 -- ./program", exitUsage, "unknown flag"},
-		{"-o x -counters faults,cycel -- ./program", exitUsage, `-counters: there is no counter "cycel"; there are L1-dcache-load-misses, `},
+		{"-o x -counters faults,cycel -- ./program", exitUsage, `-counters: unknown counter "cycel"; want one of L1-dcache-load-misses, `},
 	} {
 		bottleneck(append([]string{"record"}, strings.Fields(tt.args)...)...).want(t, tt.want, "", tt.stderr)
 	}

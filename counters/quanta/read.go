@@ -137,7 +137,7 @@ func ReadArchiveAt(ctx context.Context, r io.ReaderAt, size int64, opt Options, 
 	}
 	s, err := z.Open(archive.SamplesMember)
 	if err != nil {
-		return fail(fmt.Errorf("not a whole archive of counters: %w", err))
+		return fail(fmt.Errorf("incomplete archive of counters: %w", err))
 	}
 	defer s.Close()
 	return readJoined(ctx, t, io.LimitReader(s, maxSamples), m, opt, observers)
@@ -159,5 +159,5 @@ func traceOf(z *zip.Reader, r io.ReaderAt) (*io.SectionReader, error) {
 			return io.NewSectionReader(r, at, int64(f.CompressedSize64)), err
 		}
 	}
-	return nil, fmt.Errorf("not a whole archive of counters: it has no %s", archive.TraceMember)
+	return nil, fmt.Errorf("incomplete archive of counters: %s is missing", archive.TraceMember)
 }

@@ -105,13 +105,13 @@ func (r *Recording) CheckValid() error {
 	for row := range n {
 		switch {
 		case int(r.Group[row]) < 0 || int(r.Group[row]) >= len(r.Groups):
-			return fmt.Errorf("row %d: there is no group %d", row, r.Group[row])
+			return fmt.Errorf("row %d: unknown group %d", row, r.Group[row])
 		case !function(r.Func[row]):
-			return fmt.Errorf("row %d: there is no function %d", row, r.Func[row])
+			return fmt.Errorf("row %d: unknown function %d", row, r.Func[row])
 		case len(r.Caller) > 0 && !function(r.Caller[row]):
-			return fmt.Errorf("row %d: there is no function %d", row, r.Caller[row])
+			return fmt.Errorf("row %d: unknown function %d", row, r.Caller[row])
 		case r.Duration[row] < 0 || r.Begin[row] > math.MaxInt64-r.Duration[row]:
-			return fmt.Errorf("row %d: impossible duration %d", row, r.Duration[row])
+			return fmt.Errorf("row %d: duration is out of range: %d", row, r.Duration[row])
 		case row > 0 && r.Begin[row] < r.Begin[row-1]:
 			return fmt.Errorf("row %d begins before row %d", row, row-1)
 		}

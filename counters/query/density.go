@@ -51,7 +51,7 @@ func (e *Explorer) density(ctx context.Context, q density, rows []int) (*density
 		Width: cmp.Or(q.Width, 200), Height: cmp.Or(q.Height, 100), LogX: q.LogX, LogY: q.LogY,
 	}
 	if d.Width < 0 || d.Height < 0 || d.Width > 1<<20 || int64(d.Width)*int64(d.Height) > 1<<20 {
-		return nil, partError("density", "%d × %d bins are not between 1 and a million", d.Width, d.Height)
+		return nil, partError("density", "want 1 to 1048576 bins, got %d × %d", d.Width, d.Height)
 	}
 	d.Counts = make([]int32, d.Width*d.Height)
 	x, y := axis{q.LogX, d.Width, math.Inf(1), math.Inf(-1), 0, 0}, axis{q.LogY, d.Height, math.Inf(1), math.Inf(-1), 0, 0}

@@ -93,12 +93,12 @@ type pixel struct {
 func (e *Explorer) lanes(ctx context.Context, q Lanes, rows []int) (*Lanes, error) {
 	keys, ok := e.by(q.By)
 	if !ok || keys.ids == nil && q.By != "group" {
-		return nil, partError("lanes", "no lanes by %s: there are goroutine, proc, thread and group", quote(q.By))
+		return nil, partError("lanes", "no lanes by %s: want goroutine, proc, thread or group", quote(q.By))
 	}
 	q.Width, q.Limit = cmp.Or(q.Width, 1000), cmp.Or(q.Limit, 100)
 	q.Lanes, q.Omitted, q.OmittedBusy, q.Unit = []lane{}, 0, 0, ""
 	if q.Limit < 0 || q.Limit > 1000 || q.Width < 0 || q.Width > 10_000 {
-		return nil, partError("lanes", "%d lanes of %d pixels are not between 1 and 1000 of 10000", q.Limit, q.Width)
+		return nil, partError("lanes", "want at most 1000 lanes of 10000 pixels, got %d of %d", q.Limit, q.Width)
 	}
 	metric := column(func(int) float64 { return math.NaN() })
 	if q.Metric != "" {

@@ -46,7 +46,7 @@ func (e *Explorer) compile(text string) (c *compiled, err error) {
 // compileAll compiles at most most metrics of a part of a query. The error is an *Error.
 func (e *Explorer) compileAll(part string, most int, texts ...string) (out []*compiled, err error) {
 	if len(texts) > most {
-		return nil, partError(part, "%d metrics are more than %d", len(texts), most)
+		return nil, partError(part, "want at most %d metrics, got %d", most, len(texts))
 	}
 	for _, text := range texts {
 		c, err := e.compile(text)

@@ -579,7 +579,7 @@ func (l *lexer) number() *node {
 		n.text = l.name()
 		suffix, ok := suffixes[n.text]
 		if !ok {
-			l.failAt(at, "unknown unit "+quote(n.text)+" of a number: there are ns, us, ms, s, B, kB, MB, GB, KiB, MiB, GiB", "")
+			l.failAt(at, "unknown unit "+quote(n.text)+" of a number: want ns, us, ms, s, B, kB, MB, GB, KiB, MiB or GiB", "")
 		}
 		scale = suffix.scale
 	}

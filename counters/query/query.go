@@ -149,7 +149,7 @@ func (e *Explorer) window(from, to int64) (int64, int64, error) {
 		}
 	}
 	if to <= from || uint64(to-from) > math.MaxInt64 {
-		return 0, 0, fmt.Errorf("no time is between %d and %d", from, to)
+		return 0, 0, fmt.Errorf("empty interval from %d to %d", from, to)
 	}
 	return from, to, nil
 }

@@ -46,7 +46,7 @@ func (e *Explorer) rows(ctx context.Context, q rowPage, set []int) (*rowPage, er
 		return nil, err
 	}
 	if q.Offset < 0 || q.Limit < 0 || q.Limit > 10_000 {
-		return nil, partError("rows", "cannot give %d rows from %d on: at most 10000 at a time", q.Limit, q.Offset)
+		return nil, partError("rows", "want 0 to 10000 rows, got %d from row %d", q.Limit, q.Offset)
 	}
 	q.Limit = cmp.Or(q.Limit, 100)
 	order, err := e.ordered(ctx, q, set)

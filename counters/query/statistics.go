@@ -73,11 +73,11 @@ var quantilesShown = []string{"p1", "p5", "p25", "p50", "p75", "p95", "p99"}
 // CheckStats returns an error if one of the names is not that of a statistic.
 func CheckStats(names []string) error {
 	if len(names) > 20 {
-		return fmt.Errorf("%d statistics are more than 20", len(names))
+		return fmt.Errorf("want at most 20 statistics, got %d", len(names))
 	}
 	for _, name := range names {
 		if _, ok := quantileOf(name); !ok && statistic[name] == nil {
-			return fmt.Errorf("no statistic is called %s: there are mean, sum, min, max, deviation, ratio, and quantiles such as p50 or p99.9", quote(name))
+			return fmt.Errorf("unknown statistic %s: want mean, sum, min, max, deviation, ratio, or a quantile such as p50 or p99.9", quote(name))
 		}
 	}
 	return nil

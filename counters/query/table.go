@@ -75,7 +75,7 @@ func (e *Explorer) table(ctx context.Context, q Table, set []int) (*Table, error
 	bin := func(int) int { return 0 }
 	if q.Bins != 0 {
 		if q.Bins < 0 || q.Bins > 10_000 {
-			return nil, partError("table", "%d bins are not between 1 and 10000", q.Bins)
+			return nil, partError("table", "want 1 to 10000 bins, got %d", q.Bins)
 		}
 		if out.From, out.To, err = e.window(0, 0); err != nil {
 			return nil, InPart("table", err)
@@ -115,7 +115,7 @@ func (e *Explorer) table(ctx context.Context, q Table, set []int) (*Table, error
 // CheckBy returns an error if there is no property of the name by which a [Table] can group quanta.
 func CheckBy(name string) error {
 	if _, ok := (&Explorer{rec: &quanta.Recording{}}).by(name); !ok {
-		return fmt.Errorf("cannot group by %s: there are group, kind, goroutine, func, caller, proc, thread, ended and wait", quote(name))
+		return fmt.Errorf("cannot group by %s: want group, kind, goroutine, func, caller, proc, thread, ended or wait", quote(name))
 	}
 	return nil
 }
