@@ -250,7 +250,7 @@ func BenchmarkPerturbation(b *testing.B) {
 	Default()
 	none := contest{"none", contests[1].bare, contests[1].bare}
 	for _, c := range append(contests[:len(contests):len(contests)], none) {
-		for _, d := range []time.Duration{10 * time.Microsecond, 100 * time.Microsecond} {
+		for _, d := range []time.Duration{time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond} {
 			b.Run(fmt.Sprintf("%s/%v", c.name, d), func(b *testing.B) {
 				f := worker(d)
 				var ratios []float64

@@ -131,7 +131,7 @@ func TestSeries(t *testing.T) {
 	for range 3000 {
 		start := rng.Int64N(1 << 36)
 		length := int64(math.Exp(rng.Float64() * 22))
-		s.Add(start, start+length)
+		s.Add(start, start+length, 1)
 		busy += length
 	}
 	var ended uint64
@@ -151,11 +151,11 @@ func TestSeries(t *testing.T) {
 func TestSeriesBins(t *testing.T) {
 	const bin = int64(1) << seriesShift
 	s := &series.Series{Shift: seriesShift}
-	s.Add(0, 2*bin)                 // two whole bins
-	s.Add(3*bin, 3*bin+bin/2)       // half a bin …
-	s.Add(3*bin+bin/4, 3*bin+bin/2) // … and a quarter
-	s.Add(4*bin, 5*bin-1)
-	s.Add(4*bin, 5*bin-1)
+	s.Add(0, 2*bin, 1)                 // two whole bins
+	s.Add(3*bin, 3*bin+bin/2, 1)       // half a bin …
+	s.Add(3*bin+bin/4, 3*bin+bin/2, 1) // … and a quarter
+	s.Add(4*bin, 5*bin-1, 1)
+	s.Add(4*bin, 5*bin-1, 1)
 	busy := []float64{1, 1, 0, 0.75, 2}
 	s.Each(4*bin+bin/2, func(i int, start, end int64) {
 		if math.Abs(float64(s.Bins[i].Busy)/float64(bin)-busy[i]) > 1e-6 {

@@ -219,8 +219,8 @@ func (c *Class) checkValid() error {
 		return fmt.Errorf("diagnosis is %.100q, which is none", c.Diagnosis)
 	case !(c.ActiveShare >= 0 && c.ActiveShare <= 1):
 		return fmt.Errorf("active_share is not between 0 and 1: %v", c.ActiveShare)
-	case c.Workers < 0 || c.Estimated > c.Tasks:
-		return errors.New("workers or estimated is out of range")
+	case c.Workers < 0 || c.Estimated > c.Tasks || c.Skipped > c.Tasks:
+		return errors.New("workers, estimated or skipped is out of range")
 	}
 	for i, b := range c.Series {
 		if b.Busy < 0 || !(b.Active >= 0 && b.Active <= 1) || i > 0 && b.At < c.Series[i-1].At {

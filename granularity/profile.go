@@ -90,6 +90,10 @@ type Class struct {
 	// Estimated is how many of Tasks blocked, so that their cycles are estimated from a sample of
 	// such tasks; their wall time is measured.
 	Estimated uint64 `json:"estimated,omitempty"`
+	// Skipped is how many of Tasks were not measured. Of tasks of a [Pool] or [Group] that execute
+	// for less than 20 µs or come more often, one in 50 µs is measured, at random, and represents
+	// the others. Those of 100 µs or more represent only themselves.
+	Skipped uint64 `json:"skipped,omitempty"`
 	// Longest is the longest wall time of the executions whose cycles are estimated or not
 	// measured because they blocked or were preempted.
 	Longest time.Duration `json:"longest,omitempty"`
@@ -114,7 +118,7 @@ type Class struct {
 
 // counts returns the numbers of executions, all of which add up.
 func (c *Class) counts() []*uint64 {
-	return []*uint64{&c.Tasks, &c.Unmeasured, &c.Estimated, &c.Nested, &c.Aggregated}
+	return []*uint64{&c.Tasks, &c.Unmeasured, &c.Estimated, &c.Skipped, &c.Nested, &c.Aggregated}
 }
 
 func (c *Class) histograms() []*Histogram {

@@ -38,8 +38,11 @@ type Recorder struct {
 	bias     int64 // cycles that an empty task appears to execute
 	locks    bool  // tasks may be locked to their threads
 	anywhere bool  // the clock is the same on all threads: tasks may change threads
-	began    moment
-	waited   waits // before that
+
+	sampleEach, longTask int64 // the constants in ticks
+
+	began  moment
+	waited waits // before that
 
 	other *site
 	cache siteCache
@@ -132,6 +135,7 @@ func (r *Recorder) open() {
 	r.clock = cycles.Default()
 	r.base, r.locks = cycles.TimebaseOf(), !cycles.Coroutines()
 	r.anywhere = r.clock.Info().Source == cycles.WallTSC
+	r.sampleEach, r.longTask = r.base.FromNS(int64(sampleEach)), r.base.FromNS(int64(longTask))
 	if shadows.table.Load() == nil {
 		shadows.table.CompareAndSwap(nil, new([1 << shadowBits]shadow))
 	}
@@ -194,6 +198,7 @@ type cell struct {
 	unmeasured uint64
 	nested     uint64
 	aggregated uint64
+	skipped    uint64 // tasks that others represent
 }
 
 // left holds the statistics of tasks that left their threads, or would have without a lock.
@@ -215,17 +220,19 @@ func (c *cell) add(n *note) {
 	r := n.site.rec
 	wall := max(n.wall, 0) // if the counter was set back, such as by a migration of the virtual machine
 	start := n.first - r.began.tick
-	n.site.class.series.Add(start, start+wall)
+	tasks := 1 + uint64(n.others)
+	n.site.class.series.Add(start, start+wall, tasks)
+	c.skipped += tasks - 1
 	if n.kind&(noteLeft|noteSample|noteTypical) != 0 {
 		c.addLeft(n, uint64(r.base.NS(wall)))
 	}
 	if n.kind&(noteLeft|noteSample) != 0 {
 		return
 	}
-	c.cycles.Add(uint64(n.self))
-	c.wall.Add(uint64(r.base.NS(wall)))
+	c.cycles.AddN(uint64(n.self), tasks)
+	c.wall.AddN(uint64(r.base.NS(wall)), tasks)
 	if n.off > 0 {
-		c.blocked.Add(uint64(r.base.NS(n.off)))
+		c.blocked.AddN(uint64(r.base.NS(n.off)), tasks)
 	}
 }
 
@@ -234,14 +241,15 @@ func (c *cell) addLeft(n *note, wall uint64) {
 	if c.left == nil {
 		c.left = new(left)
 	}
+	tasks := 1 + uint64(n.others)
 	if n.kind&noteLeft == 0 {
-		c.left.cycles.Add(uint64(n.self))
+		c.left.cycles.AddN(uint64(n.self), tasks)
 		if n.kind&noteSample != 0 {
-			c.left.sampled.Add(wall)
+			c.left.sampled.AddN(wall, tasks)
 		}
 		return
 	}
-	c.left.wall.Add(wall)
+	c.left.wall.AddN(wall, tasks)
 }
 
 // entry is a task in the log. Until a profile is made, its times are in ticks, and what follows from
@@ -261,11 +269,11 @@ func (r *Recorder) enter(f *frame, mark *cycles.Mark, m *measurement) {
 	r.log = append(r.log, e)
 }
 
-// lose counts an execution without any measurement.
-func (c *cell) lose() {
+// lose counts executions without any measurement.
+func (c *cell) lose(n uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.unmeasured++
+	c.unmeasured += n
 }
 
 // logging reserves a place in the log for a task that the caller creates now, or returns nil.
@@ -318,6 +326,8 @@ type note struct {
 	off   int64 // ticks off the processor
 	kind  noteKind
 	turns uint8 // how often it let others run, if it has left its thread
+	// others is the number of tasks that it represents besides itself.
+	others uint32
 }
 
 // noteKind is a set of the following bits.
@@ -329,6 +339,7 @@ const (
 	noteLeft                            // it has left its thread: self and off are unknown
 	noteSample                          // it has not left, because it was locked, which has cost it time
 	noteTypical                         // it has not left, because it was locked, at almost no cost
+	noteSkipped                         // it was not measured, but took long
 )
 
 const notesSize = 32
@@ -408,10 +419,13 @@ func (s *site) add(notes []note) (n int) {
 		}
 		n++
 		s.cell.add(note)
-		if note.kind&noteLeft != 0 && note.kind&noteAggregated == 0 {
+		if note.kind&(noteLeft|noteSkipped) == noteLeft && note.kind&noteAggregated == 0 {
 			left, longest, turns = true, max(longest, note.wall), max(turns, note.turns)
 		}
-		note.site = nil // releases the recorder, too
+	}
+	s.judge(notes[:n])
+	for i := range notes[:n] {
+		notes[i].site = nil // releases the recorder, too
 	}
 	if left {
 		s.learn(longest, turns)

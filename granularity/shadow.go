@@ -155,6 +155,7 @@ type execution struct {
 	site   *site
 	shadow *shadow
 	first  int64
+	others uint32 // tasks that it represents besides itself
 	region *trace.Region
 }
 
@@ -254,7 +255,7 @@ func (x *execution) end() {
 	sh, r := x.shadow, x.site.rec
 	f := sh.innermost()
 	if f.site == nil || f.first != x.first {
-		x.site.cell.lose()
+		x.site.cell.lose(1 + uint64(x.others))
 		sh.endPaused(r, x.first)
 		sh.forget()
 		x.endRegion()
@@ -262,7 +263,7 @@ func (x *execution) end() {
 	}
 	mark := r.clock.End(&f.start)
 	if f.more || f != &sh.root {
-		sh.finish(f, &mark)
+		sh.finish(f, &mark, x.others)
 		sh.forget()
 		x.endRegion()
 		return
@@ -273,7 +274,10 @@ func (x *execution) end() {
 	note := notes.next()
 	note.site, note.first, note.wall = x.site, x.first, wall
 	note.self, note.off = max(counted-r.bias, 0), max(wall-max(counted, 0), 0)
-	note.kind = 0
+	note.kind, note.others = 0, x.others
+	if x.others > 0 && wall >= r.longTask {
+		note.alone()
+	}
 	if !r.anywhere && !mark.Stayed(&f.start) {
 		note.kind, note.turns = noteLeft, mark.Turns(&f.start)
 		notes.learn(x.site)
@@ -293,7 +297,7 @@ func (x *execution) endRegion() {
 // finish finishes the measurement of the innermost task.
 //
 //go:norace
-func (sh *shadow) finish(f *frame, mark *cycles.Mark) {
+func (sh *shadow) finish(f *frame, mark *cycles.Mark, others uint32) {
 	r, n := f.site.rec, len(sh.inner)
 	sh.forward(mark)
 	var m measurement
@@ -325,7 +329,10 @@ func (sh *shadow) finish(f *frame, mark *cycles.Mark) {
 	notes := notesOf(mark.Thread, sh.g.Load())
 	note := notes.next()
 	note.site, note.first, note.wall, note.self, note.off, note.kind = f.site, f.first, m.wall, m.self, m.selfOff, kind
-	note.turns = m.turns
+	note.turns, note.others = m.turns, others
+	if others > 0 && m.wall >= r.longTask {
+		note.alone()
+	}
 	if m.left {
 		notes.learn(f.site)
 	}

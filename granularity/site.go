@@ -24,12 +24,13 @@ type site struct {
 	key   siteKey
 
 	mode       atomic.Uint32 // a lockMode; 0 while no task after the first has left its thread
-	begun      atomic.Int32  // tasks started in the mode firstLocked
-	costs      atomic.Int64  // cost of the locks on the first and on cheap tasks, in ticks
-	walls      atomic.Int64  // time of those tasks, in ticks
-	longest    atomic.Int64  // longest task that has left its thread, in ticks
-	cost       atomic.Int64  // maximum cost of locking one of them, in ticks
-	nextSample atomic.Int64  // the tick from which one of them may be locked
+	pace       pace
+	begun      atomic.Int32 // tasks started in the mode firstLocked
+	costs      atomic.Int64 // cost of the locks on the first and on cheap tasks, in ticks
+	walls      atomic.Int64 // time of those tasks, in ticks
+	longest    atomic.Int64 // longest task that has left its thread, in ticks
+	cost       atomic.Int64 // maximum cost of locking one of them, in ticks
+	nextSample atomic.Int64 // the tick from which one of them may be locked
 	cell       cell
 }
 
@@ -128,6 +129,8 @@ func (r *Recorder) addSite(key siteKey) *site {
 	}
 	s := &site{rec: r, class: c, key: key}
 	s.mode.Store(firstLocked)
+	s.pace.left.Store(1)
+	s.pace.gap.Store(1)
 	r.sites[key] = s
 	return s
 }

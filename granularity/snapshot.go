@@ -93,7 +93,15 @@ func (s *snapshot) add(from *site) {
 		gone.sampled.Merge(&c.left.sampled)
 		gone.cycles.Merge(&c.left.cycles)
 	}
+	rest := from.pace.unrepresented()
+	sum.Skipped = c.skipped + rest
 	c.mu.Unlock()
+	if gone.wall.Count() > place.Cycles.Count() {
+		gone.wall.AddN(uint64(gone.wall.Quantile(.5)), rest)
+	} else if place.Cycles.Count() > 0 {
+		place.Cycles.AddN(uint64(place.Cycles.Quantile(.5)), rest)
+		place.WallNS.AddN(uint64(place.WallNS.Quantile(.5)), rest)
+	}
 	if place.Cycles.Count()+gone.wall.Count()+gone.cycles.Count()+sum.Unmeasured+sum.Nested+sum.Aggregated == 0 {
 		return
 	}
@@ -245,10 +253,11 @@ func (s *snapshot) warn(info cycles.Info) {
 	if info.Costs >= cheapReading {
 		add("The clock is %s: a task needs two readings of %v each. Better ones are refused here: %s.", info.Source, info.Costs, strings.Join(info.Refused, "; "))
 	}
-	var unmeasured, estimated uint64
+	var unmeasured, estimated, skipped uint64
 	for i := range p.Classes {
 		unmeasured += p.Classes[i].Unmeasured
 		estimated += p.Classes[i].Estimated
+		skipped += p.Classes[i].Skipped
 	}
 	if unmeasured > 0 {
 		why := ""
@@ -260,6 +269,9 @@ func (s *snapshot) warn(info cycles.Info) {
 	}
 	if estimated > 0 {
 		add("%s: %s cycles are estimated from a sample of such tasks.", format.Plural(estimated, "task blocked", "tasks blocked"), one(estimated, "its", "their"))
+	}
+	if skipped > 0 {
+		add("%s too frequent to measure each: a random sample stands for them.", format.Plural(skipped, "task was", "tasks were"))
 	}
 	if other := s.classes[s.r.other.class]; other != nil {
 		add("More than %s tasks: %s of further places are in the class (other).", format.Plural(maxSites, "place creates", "places create"), tasks(other.Tasks))

@@ -73,7 +73,7 @@ func (c *traceClass) enter(now timeline.Time) {
 
 func (c *traceClass) leave(now, begin timeline.Time) {
 	if c.underWay--; c.underWay == 0 {
-		c.active.Add(int64(c.since-begin), int64(now-begin))
+		c.active.Add(int64(c.since-begin), int64(now-begin), 1)
 	}
 }
 
@@ -87,5 +87,5 @@ func (s *traceSite) record(x *traceTask, begin timeline.Time, hz float64) {
 	s.WallNS.Add(uint64(x.wall))
 	s.BlockedNS.Add(uint64(x.off))
 	s.class.ReadyNS.Add(uint64(min(x.ready, x.off)))
-	s.class.series.Add(int64(x.start-begin), int64(x.end-begin))
+	s.class.series.Add(int64(x.start-begin), int64(x.end-begin), 1)
 }

@@ -19,7 +19,7 @@ func (o *Observer) Cut(t timeline.Time) *granularity.Profile {
 	o.machine.finish(o.end)
 	for _, c := range o.classes {
 		if c.underWay > 0 {
-			c.active.Add(int64(c.since-o.begin), int64(o.end-o.begin))
+			c.active.Add(int64(c.since-o.begin), int64(o.end-o.begin), 1)
 			c.since = o.end
 		}
 	}

@@ -19,11 +19,11 @@ type Bin struct {
 	Busy  int64 // ticks
 }
 
-// Add counts a task that ran from start to end, in ticks since the recorder began.
-func (s *Series) Add(start, end int64) {
+// Add counts n tasks that ran from start to end, in ticks since the recorder began.
+func (s *Series) Add(start, end int64, n uint64) {
 	if bin := uint64(end) >> s.Shift; bin < Bins && uint64(start)>>s.Shift == bin && start <= end {
-		s.Bins[bin].Ended++ // as most do
-		s.Bins[bin].Busy += end - start
+		s.Bins[bin].Ended += n // as most do
+		s.Bins[bin].Busy += (end - start) * int64(n)
 		return
 	}
 	start = max(start, 0)
@@ -32,13 +32,13 @@ func (s *Series) Add(start, end int64) {
 		s.Fold()
 	}
 	last := end >> s.Shift
-	s.Bins[last].Ended++
+	s.Bins[last].Ended += n
 	for bin := start >> s.Shift; bin < last; bin++ {
 		edge := (bin + 1) << s.Shift
-		s.Bins[bin].Busy += edge - start
+		s.Bins[bin].Busy += (edge - start) * int64(n)
 		start = edge
 	}
-	s.Bins[last].Busy += end - start
+	s.Bins[last].Busy += (end - start) * int64(n)
 }
 
 // Each calls f for the bins of a run of that length, in ticks. The last one ends with the run.

@@ -1,0 +1,151 @@
+package granularity
+
+import (
+	"math/rand/v2"
+	"runtime/trace"
+	"sync/atomic"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/cycles"
+)
+
+// Which tasks of a Pool or Group are measured.
+//
+// Measuring takes about 0.1 µs, a tenth of a task of 1 µs. So if the tasks of a site execute for
+// less than 20 µs, or come more often, a random sample of them is measured, one in 50 µs on average.
+// A measured task counts as itself and all those before it back to the last measured one. Numbers of
+// tasks therefore stay exact, and sums are unbiased.
+//
+// A rare large task must not be missed or count several times. So of a task that is not measured,
+// the start and the end are read, which takes 20 ns, and one of 100 µs or more counts by itself, as a
+// task whose cycles are unknown. If such tasks are a tenth of the work, all are measured. Of a site
+// whose tasks mostly block, that is left out.
+//
+// All tasks are measured while a trace is recorded, if they are logged or may contain nested ones
+// that count as part of them, and if the runtime does not show which have left their threads. So are
+// those that run a function other than the first of their pool.
+
+const (
+	sampleEach = 50 * time.Microsecond  // average time between two measured tasks of a site
+	fewest     = 3                      // if one in fewer would be measured, all are
+	mostSkips  = 256                    // if one in more would be measured, one in so many is
+	longTask   = 100 * time.Microsecond // a task of this length represents only itself
+	paceTasks  = 4096                   // tasks after which their pace is judged again
+)
+
+// pace determines which tasks of a site are measured.
+type pace struct {
+	every  atomic.Int32 // one in so many is measured; 0: all are
+	blocks atomic.Bool  // most of them leave their threads
+
+	_    [56]byte     // left changes with each task
+	left atomic.Int64 // tasks until the next measured one
+	gap  atomic.Int64 // left when the last one was drawn
+	owed atomic.Int64 // earlier tasks that no measured one represents
+	_    [40]byte
+
+	// Of the tasks counted since the last judgment; guarded by the lock of the cell.
+	tasks, gone int64 // gone: have left their threads
+	since       int64 // tick
+	ran, long   int64 // cycles of those that are not gone, and of long ones
+}
+
+// skip reports whether a task that executes the function is not measured, and returns its site. For
+// one that is measured, others is the number of tasks that it represents besides itself.
+func (u *usualSite) skip(fn uintptr) (s *site, others uint32) {
+	s = u.Load()
+	if s == nil || s.key.fn != fn || s.pace.every.Load() == 0 || trace.IsEnabled() {
+		return nil, 0
+	}
+	if s.pace.left.Add(-1) != 0 {
+		return s, 0
+	}
+	return nil, s.pace.draw()
+}
+
+// draw draws the next task to be measured. Only the submitter of the one before calls it: until it
+// returns, left is not positive, and no other task is drawn.
+func (p *pace) draw() (others uint32) {
+	n := p.gap.Load() - 1 + p.owed.Swap(0)
+	gap, left := int64(0), int64(0)
+	for left <= 0 { // tasks were submitted in this time
+		next := 1 + rand.Int64N(2*int64(max(p.every.Load(), 1))-1)
+		gap += next
+		p.gap.Store(gap)
+		left = p.left.Add(next)
+	}
+	if n < 0 {
+		p.owed.Add(n)
+		return 0
+	}
+	return uint32(n)
+}
+
+// unrepresented returns the number of tasks that no measured one represents so far.
+func (p *pace) unrepresented() uint64 {
+	return uint64(max(0, p.gap.Load()-max(p.left.Load(), 0)+p.owed.Load()))
+}
+
+// judge decides, from the tasks counted since the last time, how many of the next ones are measured.
+// notes are the latest of them. The caller holds the lock of the cell.
+func (s *site) judge(notes []note) {
+	p, r := &s.pace, s.rec
+	if s.key.pool == nil || r.Log > 0 || r.AggregateNested || !cycles.TurnsKnown() {
+		return
+	}
+	for i := range notes {
+		n := &notes[i]
+		tasks := 1 + int64(n.others)
+		p.tasks += tasks
+		ran := n.self
+		switch {
+		case n.kind&noteSkipped != 0:
+			ran = n.wall
+		case n.kind&noteLeft != 0:
+			p.gone += tasks
+			continue
+		}
+		p.ran += ran * tasks
+		if ran >= r.longTask {
+			p.long += ran
+		}
+	}
+	now := notes[len(notes)-1].first + notes[len(notes)-1].wall
+	if p.since == 0 {
+		p.since = now
+	}
+	if p.tasks < paceTasks {
+		return
+	}
+	took, blocks := now-p.since, 2*p.gone > p.tasks
+	if !blocks { // the time may be that of other programs
+		took = min(took, p.ran*p.tasks/(p.tasks-p.gone))
+	}
+	every := r.sampleEach * p.tasks / max(took, 1)
+	if every < fewest || !blocks && 10*p.long > p.ran {
+		every = 0
+	}
+	p.every.Store(int32(min(every, mostSkips)))
+	p.blocks.Store(blocks)
+	p.tasks, p.gone, p.ran, p.long, p.since = 0, 0, 0, 0, now
+}
+
+// execute calls the function of a task of the site that is not measured.
+func (s *site) execute(f func() error) error {
+	if s.pace.blocks.Load() {
+		return f()
+	}
+	from := cycles.Ticks()
+	err := f()
+	if wall := cycles.Ticks() - from; wall >= s.rec.longTask {
+		s.pace.owed.Add(-1)
+		s.add([]note{{site: s, first: from, wall: wall, kind: noteLeft | noteSkipped}})
+	}
+	return err
+}
+
+// alone makes a long task represent only itself, and a later one the others.
+func (n *note) alone() {
+	n.site.pace.owed.Add(int64(n.others))
+	n.others = 0
+}

@@ -1,0 +1,263 @@
+package granularity
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/cycles"
+)
+
+// paced returns a recorder whose pool or group samples its tasks.
+func paced(t *testing.T) *Recorder {
+	t.Helper()
+	if cycles.Default(); !cycles.TurnsKnown() {
+		t.Skip("all tasks are measured here")
+	}
+	return NewRecorder()
+}
+
+// Frequent tasks are sampled, but each is counted once, whoever submits it: in a pool, in groups
+// that follow each other, by several goroutines, with functions and lines that alternate.
+func TestSkippedTasksAreCounted(t *testing.T) {
+	const each, submitters = 30_000, 3
+	tiny := func() {}
+	tinyError := func() error { return nil }
+	for name, run := range map[string]func(*Recorder){
+		"pool": func(r *Recorder) {
+			p := &Pool{Recorder: r}
+			defer p.Close()
+			parallel(submitters, func() {
+				for i := range each {
+					if i%2 == 0 {
+						p.Submit(tiny)
+					} else {
+						p.Submit(tiny)
+					}
+				}
+			})
+		},
+		"groups": func(r *Recorder) {
+			for range 30 {
+				g := Group{Recorder: r}
+				parallel(submitters, func() {
+					for range each / 30 {
+						g.Go(tinyError)
+					}
+				})
+				g.Wait()
+			}
+		},
+		"with a limit": func(r *Recorder) {
+			g := Group{Recorder: r}
+			g.SetLimit(2)
+			for n := 0; n < submitters*each; {
+				if g.TryGo(tinyError) {
+					n++
+				} else {
+					runtime.Gosched()
+				}
+			}
+			g.Wait()
+		},
+	} {
+		r := paced(t)
+		run(r)
+		p := r.Profile()
+		c := &p.Classes[0]
+		if len(p.Classes) != 1 || c.Executions() != submitters*each {
+			t.Errorf("%s: %d executions in %d classes, want %d in one", name, c.Executions(), len(p.Classes), submitters*each)
+		}
+		if c.Cycles.Count() != c.Tasks || c.WallNS.Count() != c.Tasks {
+			t.Errorf("%s: %d cycles and %d times of %d tasks", name, c.Cycles.Count(), c.WallNS.Count(), c.Tasks)
+		}
+		var ended uint64
+		for _, b := range c.Series {
+			ended += b.Ended
+		}
+		if rest := c.Tasks - min(c.Tasks, ended); c.Skipped == 0 || rest > 2*mostSkips {
+			t.Errorf("%s: %d skipped, %d are in no bin", name, c.Skipped, rest)
+		}
+	}
+}
+
+// parallel calls f in n goroutines.
+func parallel(n int, f func()) {
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(f)
+	}
+	wg.Wait()
+}
+
+// The number of executions stays exact, and the sum unbiased, whatever the order of the tasks: here
+// every tenth of them has ten times the size.
+func TestSampleIsUnbiased(t *testing.T) {
+	const n, rounds = 50_000, 20
+	var mean, square float64
+	for range rounds {
+		r := paced(t)
+		s := r.addSite(siteKey{name: "drawn", pool: r.poolName("")})
+		s.pace.every.Store(10)
+		var u usualSite
+		u.Store(s)
+		sum, tasks := 0.0, uint32(0)
+		for i := range n {
+			size := 1.0
+			if i%10 == 0 {
+				size = 10
+			}
+			if skipped, others := u.skip(0); skipped == nil {
+				sum += size * float64(1+others)
+				tasks += 1 + others
+			}
+		}
+		if rest := s.pace.unrepresented(); uint64(tasks)+rest != n {
+			t.Errorf("%d and %d tasks, want %d", tasks, rest, n)
+		}
+		error := sum/(1.9*n) - 1
+		mean += error / rounds
+		square += error * error / rounds
+	}
+	// The sum of 5,000 draws has a relative error of 2 to 3 %, and so the mean of 20 less than 1 %.
+	if math.Abs(mean) > 0.03 || square > 0.05*0.05 {
+		t.Errorf("the sums are %.3f off on average, and %.3f typically", mean, math.Sqrt(square))
+	}
+}
+
+// A long task among many small ones is found, although most are not measured, and counts once.
+func TestLongTaskIsNotSkipped(t *testing.T) {
+	const small, long = 40_000, 5
+	r := paced(t)
+	p := &Pool{Recorder: r, Workers: 1}
+	var took time.Duration
+	n := 0
+	f := func() {
+		if n++; n > small-long {
+			from := time.Now()
+			for took < 2*time.Millisecond || time.Since(from) < took {
+				took = max(took, time.Since(from))
+			}
+		}
+	}
+	for range small {
+		p.Submit(f)
+	}
+	p.Close()
+	c := &r.Profile().Classes[0]
+	if c.Executions() != small {
+		t.Errorf("%d executions, want %d", c.Executions(), small)
+	}
+	longest := max(c.Longest, time.Duration(c.WallNS.Max()))
+	if longest < took*9/10 {
+		t.Errorf("the longest task took %v, in the profile %v", took, longest)
+	}
+	above := uint64(0)
+	for wall, count := range c.WallNS.Buckets() {
+		if wall > uint64(time.Millisecond) {
+			above += count
+		}
+	}
+	if n := above + c.Unmeasured; n < long || n > 2*long || c.Skipped == 0 { // more if they were preempted
+		t.Errorf("%d long tasks, want %d; %d skipped", n, long, c.Skipped)
+	}
+}
+
+// Errors, panics and runtime.Goexit of tasks that are not measured have their usual effects.
+func TestSkippedTasksEnd(t *testing.T) {
+	r := paced(t)
+	failure := errors.New("failure")
+	for range 3 {
+		g, p := &Group{Recorder: r}, &Pool{Recorder: r}
+		for i := range 10_000 {
+			f := func() error {
+				if i%100 == 50 {
+					runtime.Goexit()
+				}
+				if i > 9_000 {
+					return failure
+				}
+				return nil
+			}
+			g.Go(f)
+			p.Go(f)
+		}
+		if a, b := g.Wait(), p.Close(); a != failure || b != failure {
+			t.Errorf("the errors are %v and %v", a, b)
+		}
+	}
+	var skipped uint64
+	for _, c := range r.Profile().Classes {
+		skipped += c.Skipped
+	}
+	if skipped == 0 {
+		t.Error("all were measured")
+	}
+}
+
+// Tasks that come rarely are all measured, and so are those of a recorder with a log.
+func TestRareTasksAreNotSkipped(t *testing.T) {
+	r := paced(t)
+	s := r.addSite(siteKey{name: "rare", pool: r.poolName("")})
+	s.pace.every.Store(10)
+	now := r.began.tick
+	for _, tt := range []struct {
+		ran, interval time.Duration // of a task, and between the ends of two
+		gone          int           // of 4096
+		every         int32
+	}{
+		{50 * time.Microsecond, 60 * time.Microsecond, 0, 0},
+		{50 * time.Microsecond, 2 * time.Microsecond, 0, 25}, // many at a time
+		{time.Microsecond, time.Millisecond, 0, 50},          // other programs have the processors
+		{time.Microsecond, time.Millisecond, 100, 50},
+		{time.Microsecond, time.Millisecond, 4000, 0}, // they block
+		{time.Microsecond, 2 * time.Microsecond, 4000, 25},
+		{10 * time.Microsecond, 5 * time.Microsecond, 0, 10},
+		{time.Millisecond, time.Millisecond, 0, 0},
+		{1, 1, 0, mostSkips},
+	} {
+		for range 2 { // the second time covers only tasks of that pace
+			for i := range paceTasks {
+				now += r.base.FromNS(int64(tt.interval))
+				n := note{site: s, first: now, self: r.base.FromNS(int64(tt.ran))}
+				if i < tt.gone {
+					n = note{site: s, first: now, kind: noteLeft}
+				}
+				s.judge([]note{n})
+			}
+		}
+		if n := s.pace.every.Load(); 5*(max(n, tt.every)-min(n, tt.every)) > tt.every {
+			t.Errorf("one in %d of those that run for %v and come every %v is measured, want %d", n, tt.ran, tt.interval, tt.every)
+		}
+	}
+	// A tenth of the work is in tasks of 1 ms, whether they are measured or not: then all are.
+	for kind, every := range map[noteKind]int32{0: 0, noteLeft | noteSkipped: 0, noteLeft: 50} {
+		for i := range 2 * paceTasks {
+			now += r.base.FromNS(int64(2 * time.Microsecond))
+			n := note{site: s, first: now, self: r.base.FromNS(int64(time.Microsecond))}
+			if i%500 == 0 {
+				n = note{site: s, first: now, wall: r.longTask, self: r.longTask, kind: kind}
+			}
+			if i%500 == 0 && kind != 0 {
+				n.self = 0
+			}
+			s.judge([]note{n})
+		}
+		if n := s.pace.every.Load(); (n == 0) != (every == 0) {
+			t.Errorf("one in %d is measured, want %d", n, every)
+		}
+	}
+	logged := NewRecorder()
+	logged.Log = 10
+	p := &Pool{Recorder: logged}
+	for range 20_000 {
+		p.Submit(func() {})
+	}
+	p.Close()
+	if c := logged.Profile().Classes[0]; c.Skipped != 0 || c.Executions() != 20_000 {
+		t.Errorf("%d skipped of %d", c.Skipped, c.Executions())
+	}
+}
