@@ -173,7 +173,7 @@ const (
 const ready = Component(NumComponents)
 
 // waits maps wait reasons to components. Reasons that are not listed are SyncOther.
-var waits = map[timeline.Wait]Component{
+var waits = [64]Component{
 	timeline.WaitMutex:         SyncMutex,
 	timeline.WaitRWMutexWriter: SyncRWMutex,
 	timeline.WaitRWMutexReader: SyncRWMutex,
@@ -209,7 +209,7 @@ func ownComponent(s timeline.State, w timeline.Wait, assist bool) Component {
 	case timeline.Runnable:
 		return ready
 	}
-	if c, ok := waits[w]; ok {
+	if c := waits[w%64]; c != Run {
 		return c
 	}
 	return SyncOther

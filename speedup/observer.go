@@ -2,6 +2,7 @@ package speedup
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -42,11 +43,11 @@ type observer struct {
 	opt Options
 
 	begin, now, next timeline.Time
-	members          byindex.Table[member]    // by Goroutine.Index
-	counts           [NumComponents + 1]int64 // workers by their own component; ready included
-	risers           [NumComponents]int64     // ready ones by what they waited for; SchedWakeup if for nothing
-	holders          [numHolders]int64        // other goroutines on processors
-	live             int64                    // workers
+	members          byindex.Table[member] // by Goroutine.Index
+	counts           tally                 // workers by their own component; ready included
+	risers           tally                 // ready ones by what they waited for; SchedWakeup if for nothing
+	holders          [numHolders]int64     // other goroutines on processors
+	live             int64                 // workers
 	peak             int64
 	worldGC, world   int // open stop-the-world ranges
 	procs            int64
@@ -80,6 +81,28 @@ type member struct {
 	wait             timeline.Wait
 	unit             unit
 }
+
+// tally is a number of workers in each component. Few components have any, and each event visits
+// those that do.
+type tally struct {
+	of  [NumComponents + 1]int64
+	has uint32 // the components with any, as bits
+}
+
+var noRisers tally // never written
+
+func (t *tally) add(c Component, n int64) {
+	t.has |= 1 << c
+	if t.of[c] += n; t.of[c] == 0 {
+		t.has &^= 1 << c
+	}
+}
+
+// onProcs are the components of workers that have a processor (P), as bits.
+const onProcs = 1<<Run | 1<<GCAssist | 1<<Syscall
+
+// onProc returns the number of workers that have a processor.
+func (t *tally) onProc() int64 { return t.of[Run] + t.of[GCAssist] + t.of[Syscall] }
 
 // maxWindows bounds the cost of a window that is far too small.
 const maxWindows = 100_000
@@ -120,7 +143,7 @@ func (o *observer) advance(t timeline.Time) {
 
 // spend gives dt to all lanes.
 func (o *observer) spend(dt timeline.Time) {
-	if o.counts[Run]+o.counts[GCAssist]+o.counts[Syscall]+o.holders[holdsApplication] > 1 {
+	if o.counts.onProc()+o.holders[holdsApplication] > 1 {
 		o.units.company += dt
 	}
 	o.spendSolo(int64(dt))
@@ -139,19 +162,17 @@ func (o *observer) spend(dt timeline.Time) {
 }
 
 func (o *observer) sequential() bool {
-	active := o.counts[Run] + o.counts[GCAssist] + o.counts[Syscall] + o.counts[ready]
-	return o.live == 0 || active == 0 && o.holders[holdsApplication] > 0
+	return o.live == 0 || o.counts.has&(onProcs|1<<ready) == 0 && o.holders[holdsApplication] > 0
 }
 
 // spendLanes does steps 3 and 4.
 func (o *observer) spendLanes(dt int64) {
 	on, nOn, busy := &o.scratch[0], 0, int64(0)
-	for c, n := range o.counts[:NumComponents] {
-		if n > 0 && onProc(Component(c)) {
-			on[nOn] = part{Component(c), n}
-			nOn++
-			busy += n
-		}
+	for left := o.counts.has & onProcs; left != 0; left &= left - 1 {
+		c := Component(bits.TrailingZeros32(left))
+		on[nOn] = part{c, o.counts.of[c]}
+		nOn++
+		busy += o.counts.of[c]
 	}
 	lanes := int64(o.opt.N)
 	if lanesOn := min(lanes, busy); lanesOn > 0 {
@@ -168,7 +189,7 @@ func (o *observer) spendSolo(dt int64) {
 	if dt == 0 {
 		return
 	}
-	workers := o.counts[Run] + o.counts[GCAssist] + o.counts[Syscall]
+	workers := o.counts.onProc()
 	others, tracer := o.others()-o.holders[holdsTracer], int64(0)
 	if workers+others == 0 {
 		tracer = min(o.holders[holdsTracer], 1) // the tracer alone determines the length of the run
@@ -178,7 +199,7 @@ func (o *observer) spendSolo(dt int64) {
 	o.busy += dt * (workers + others)
 	if workers+others == 0 {
 		o.idle += dt
-		if o.counts[ready]+o.holders[holdsReady] > 0 {
+		if o.counts.of[ready]+o.holders[holdsReady] > 0 {
 			o.waking += dt
 		}
 	}
@@ -192,9 +213,9 @@ func (o *observer) spendSolo(dt int64) {
 		}
 		o.solo.ns[c] += dt * max(1, workers+others)
 	case workers+others > 0:
-		o.solo.ns[Run] += dt * o.counts[Run]
-		o.solo.ns[GCAssist] += dt * o.counts[GCAssist]
-		o.solo.ns[Syscall] += dt * o.counts[Syscall]
+		o.solo.ns[Run] += dt * o.counts.of[Run]
+		o.solo.ns[GCAssist] += dt * o.counts.of[GCAssist]
+		o.solo.ns[Syscall] += dt * o.counts.of[Syscall]
 		o.solo.ns[GCWorkers] += dt * o.holders[holdsGC]
 		o.solo.ns[SchedRuntime] += dt * (o.holders[holdsRuntime] + tracer)
 		o.solo.ns[SchedApplication] += dt * o.holders[holdsApplication]
@@ -212,7 +233,7 @@ func (o *observer) others() int64 {
 func (o *observer) free(busy int64) int64 {
 	taken := busy + o.others()
 	if o.procs == 0 && taken == 0 { // GOMAXPROCS is not known, but at least one P is free
-		return o.counts[ready]
+		return o.counts.of[ready]
 	}
 	return max(0, o.procs-taken)
 }
@@ -226,7 +247,7 @@ func (o *observer) without(to *purse, carry *carries, dt, busy, lanes int64) int
 		return 0
 	}
 	parts, n := &o.scratch[1], 0
-	ready, kept := o.counts[ready], int64(0)
+	ready, kept := o.counts.of[ready], int64(0)
 	free := o.free(busy)
 	late, rising := min(ready, free), free >= ready
 	keep := func(c Component, most int64) {
@@ -256,17 +277,16 @@ func (o *observer) without(to *purse, carry *carries, dt, busy, lanes int64) int
 	} else { // more lanes than processors
 		each, late, ready = left, late*waiting, ready*left
 	}
-	var risers [NumComponents]int64
+	risers := &noRisers
 	if n = 0; rising { // then each is 1
-		risers = o.risers
+		risers = &o.risers
 	} else {
 		parts[0], parts[1], n = part{SchedWakeup, late}, part{SchedWorkers, ready - late}, 2
 	}
-	for c, count := range o.counts[:NumComponents] {
-		if count = count*each + risers[c]; count > 0 && !onProc(Component(c)) {
-			parts[n] = part{Component(c), count}
-			n++
-		}
+	for left := (o.counts.has | risers.has) &^ (onProcs | 1<<NumComponents); left != 0; left &= left - 1 {
+		c := Component(bits.TrailingZeros32(left))
+		parts[n] = part{c, o.counts.of[c]*each + risers.of[c]}
+		n++
 	}
 	to.share(&carry.waiting, dt, left, waiting*each, parts[:n])
 	return lanes
@@ -301,9 +321,9 @@ func (o *observer) leave(m *member) {
 		o.holders[m.holder]--
 		return
 	}
-	o.counts[m.own]--
+	o.counts.add(m.own, -1)
 	if m.own == ready {
-		o.risers[m.before]--
+		o.risers.add(m.before, -1)
 	}
 	o.live--
 }
@@ -332,10 +352,10 @@ func (o *observer) enter(m *member) {
 		} else if m.own != ready {
 			m.before = m.own
 		}
-		o.risers[m.before]++
+		o.risers.add(m.before, 1)
 	}
 	m.own = own
-	o.counts[m.own]++
+	o.counts.add(m.own, 1)
 	o.live++
 	if o.live > o.peak {
 		o.newPeak()
