@@ -151,7 +151,7 @@ func (o *Observer) forget() {
 	o.places = newPlaces(o.places.max)
 	o.pseudo = map[pseudoKey]*tracedLock{}
 	clear(o.fits)
-	o.sections = newReadSections()
+	o.sections, o.exits.latest.by = newReadSections(), nil
 	for _, g := range o.goroutines {
 		if g != nil {
 			l := g.lockState

@@ -1,6 +1,7 @@
 package tracewaits
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/bottleneck-go/bottleneck/contention"
@@ -11,7 +12,14 @@ import (
 // that is in no cause, the goroutine itself is the root. A copy is only for reading.
 type ledger struct {
 	did    [doings]timeline.Time
+	has    uint32 // what it may have done, as bits: few of many
 	causes []ledgerCause
+}
+
+// spend adds time in which the goroutine did something.
+func (l *ledger) spend(on doing, d timeline.Time) {
+	l.did[on] += d
+	l.has |= 1 << on
 }
 
 type ledgerCause struct {
@@ -22,8 +30,8 @@ type ledgerCause struct {
 }
 
 func (l *ledger) total() (d timeline.Time) {
-	for i := range l.did {
-		d += l.did[i]
+	for has := l.has; has != 0; has &= has - 1 {
+		d += l.did[bits.TrailingZeros32(has)]
 	}
 	return d
 }
@@ -37,9 +45,11 @@ func (l *ledger) itself() timeline.Time {
 	return d
 }
 
-// addSegment adds d of the length whole of a segment that has a cause.
-func (l *ledger) addSegment(s *segment, whole, d timeline.Time) {
-	l.did[s.did] += d
+// addSegment adds d of the length whole of a segment that has a cause. It returns the index of the
+// cause, or −1 if that has several roots or none is kept of its own.
+func (l *ledger) addSegment(s *segment, whole, d timeline.Time) int {
+	l.spend(s.did, d)
+	n := len(l.causes)
 	switch {
 	case len(s.cause.parts) == 1:
 		c := &s.cause.parts[0]
@@ -47,10 +57,12 @@ func (l *ledger) addSegment(s *segment, whole, d timeline.Time) {
 			if k := &l.causes[i]; d > 0 && k.via == s.did && k.root == c.root {
 				k.ns += d
 				k.links = max(k.links, c.links)
-				return
+				return i
 			}
 		}
-		l.addCause(ledgerCause{causePart: causePart{root: c.root, links: c.links, ns: d}, via: s.did})
+		if l.addCause(ledgerCause{causePart: causePart{root: c.root, links: c.links, ns: d}, via: s.did}); len(l.causes) > n {
+			return n
+		}
 	case d == whole:
 		for _, c := range s.cause.parts {
 			l.addCause(ledgerCause{causePart: c, via: s.did})
@@ -58,12 +70,13 @@ func (l *ledger) addSegment(s *segment, whole, d timeline.Time) {
 	default: // it is unknown which of them it was
 		l.addCause(ledgerCause{causePart: causePart{links: 1, ns: d}, via: s.did})
 	}
+	return -1
 }
 
 // addOfLock adds the time from a to b of a segment in which the goroutine waited for a lock.
 func (l *ledger) addOfLock(s *segment, a, b timeline.Time) {
 	roots := s.cause.lock.between(a, b)
-	l.did[s.did] += b - a
+	l.spend(s.did, b-a)
 	known := timeline.Time(0)
 	for i := range roots.causes {
 		c := roots.causes[i].causePart
@@ -109,9 +122,11 @@ func (l *ledger) addCause(c ledgerCause) {
 }
 
 func (l *ledger) merge(m *ledger) {
-	for i := range m.did {
+	for has := m.has; has != 0; has &= has - 1 {
+		i := bits.TrailingZeros32(has)
 		l.did[i] += m.did[i]
 	}
+	l.has |= m.has
 	for i := range m.causes {
 		l.addCause(m.causes[i])
 	}
@@ -123,6 +138,7 @@ func (l *ledger) addTimes(m *ledger, times int64) {
 	for i := range m.did {
 		l.did[i] += n * m.did[i]
 	}
+	l.has |= m.has
 	for _, c := range m.causes {
 		c.ns, c.n = n*c.ns, 0
 		l.addCause(c)
@@ -148,7 +164,7 @@ func (l *ledger) scale(d timeline.Time) {
 	if whole == d || whole <= 0 {
 		if whole <= 0 {
 			*l = ledger{}
-			l.did[doingUnknown] = d
+			l.spend(doingUnknown, d)
 		}
 		return
 	}

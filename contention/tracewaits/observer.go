@@ -166,6 +166,7 @@ type Observer struct {
 
 	goroutines []*tracedGoroutine // by Goroutine.Index
 	spare      []*tracedGoroutine // exited; kept for reuse
+	sparePasts []*past
 	spareWaits []*waiting
 	places     places
 	sections   readSections
@@ -366,7 +367,7 @@ func (o *Observer) goroutine(g *timeline.Goroutine) *tracedGoroutine {
 		} else {
 			k = &tracedGoroutine{wait: &noWait, lockState: &noLocks}
 			if !o.opt.Quick {
-				k.past = newPast()
+				k.past = o.newPast()
 			}
 		}
 		k.g = g
@@ -383,24 +384,34 @@ func (o *Observer) goroutine(g *timeline.Goroutine) *tracedGoroutine {
 // it to 0.
 var maxSpare = 1 << 10
 
-// letGo frees the state of a goroutine that has exited, except for the past that holds still need.
+// letGo frees the state of a goroutine that has exited, except for the past that others still need.
 func (o *Observer) letGo(g *tracedGoroutine) {
-	if !g.shown && len(o.spare) < maxSpare {
-		if g.past != nil {
-			o.room.used -= len(g.past.segs)
-			o.room.live--
+	if g.past != nil {
+		if g.shown {
+			g.past.trim(pastBlock)
 		}
-		g.reset()
-		o.spare = append(o.spare, g)
+		o.room.used -= len(g.past.segs)
+		o.room.live--
+		g.past.room = nil
+	}
+	if g.left || len(o.spare) >= maxSpare {
 		return
 	}
-	if g.past == nil {
-		return
+	if g.shown && g.past != nil {
+		g.past = o.newPast()
 	}
-	g.past.trim(pastBlock)
-	o.room.used -= len(g.past.segs)
-	o.room.live--
-	g.past.room = nil
+	g.reset()
+	o.spare = append(o.spare, g)
+}
+
+// newPast returns the empty past of a new goroutine.
+func (o *Observer) newPast() *past {
+	if n := len(o.sparePasts); n > 0 {
+		p := o.sparePasts[n-1]
+		o.sparePasts = o.sparePasts[:n-1]
+		return p
+	}
+	return newPast()
 }
 
 // Profile returns the profile up to now; after the pass, it is complete. See [Read] for a profile

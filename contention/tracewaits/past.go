@@ -196,7 +196,7 @@ func (p *past) forgotten(l *ledger, from, to timeline.Time) {
 		if from <= start && e.end <= to {
 			l.merge(&e.sum)
 		} else {
-			l.did[doingUnknown] += max(0, min(to, e.end)-max(from, start))
+			l.spend(doingUnknown, max(0, min(to, e.end)-max(from, start)))
 		}
 		start = e.end
 	}
@@ -204,6 +204,8 @@ func (p *past) forgotten(l *ledger, from, to timeline.Time) {
 
 // sumTo adds the sum of the segments from i to j, clipped to the time between from and to, to l.
 func (p *past) sumTo(l *ledger, i, j int, from, to timeline.Time) {
+	var latest *segment // has cause number of
+	of := -1
 	for ; i < j; i++ {
 		s := &p.segs[i]
 		end := p.end
@@ -212,11 +214,15 @@ func (p *past) sumTo(l *ledger, i, j int, from, to timeline.Time) {
 		}
 		switch a, b := max(s.start, from), min(end, to); {
 		case s.cause == nil:
-			l.did[s.did] += b - a
+			l.spend(s.did, b-a)
+		case of >= 0 && s.cause == latest.cause && s.did == latest.did && b > a:
+			l.spend(s.did, b-a)
+			l.causes[of].ns += b - a
 		case s.cause.lock != nil:
+			of = -1
 			l.addOfLock(s, a, b)
 		default:
-			l.addSegment(s, end-s.start, b-a)
+			latest, of = s, l.addSegment(s, end-s.start, b-a)
 		}
 	}
 }
@@ -245,15 +251,15 @@ func (p *past) addBetween(l *ledger, from, to timeline.Time) {
 		return
 	}
 	if p == nil {
-		l.did[doingUnknown] = to - from
+		l.spend(doingUnknown, to-from)
 		return
 	}
 	if first := min(to, p.first); from < first {
-		l.did[doingUnknown] += first - from
+		l.spend(doingUnknown, first-from)
 		from = first
 	}
 	if open := max(from, p.end); open < to {
-		l.did[p.open] += to - open
+		l.spend(p.open, to-open)
 		to = open
 	}
 	if p.lost > from && from < to {

@@ -54,7 +54,7 @@ func (sp *heldSpan) ledger(from, to timeline.Time) (l ledger) {
 	case sp.did != nil:
 		return *sp.did
 	}
-	l.did[sp.only] += to - from
+	l.spend(sp.only, to-from)
 	return l
 }
 

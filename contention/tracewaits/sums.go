@@ -109,7 +109,7 @@ func (s *spanSum) addHold(h *hold) {
 		case sp.what != blamedSpan:
 			s.times[sp.what] += sp.to - sp.from
 		case len(sp.with) == 0 && sp.did == nil:
-			s.ledgerOf(&sp.holder.owner, sp.to-sp.from).did[sp.only] += sp.to - sp.from
+			s.ledgerOf(&sp.holder.owner, sp.to-sp.from).spend(sp.only, sp.to-sp.from)
 		default:
 			sp.shares(sp.from, sp.to, func(by *coOwner, ns timeline.Time, did *ledger) {
 				if ns > 0 {

@@ -53,7 +53,7 @@ func (o *Observer) unfinished(t *timeline.Transition) {
 // leaves records the locks that a goroutine may still hold at the end of the trace.
 func (o *Observer) leaves(g *tracedGoroutine, t *timeline.Transition) {
 	if t.To != timeline.NotExist && t.State != timeline.Running && t.Stack != nil && len(g.held) > 0 {
-		g.shown = true
+		g.shown, g.left = true, true
 		o.left = append(o.left, leftHolding{g, t.Stack})
 	}
 }

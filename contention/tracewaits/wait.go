@@ -30,7 +30,8 @@ type tracedGoroutine struct {
 	gaps stretches
 
 	active  bool // running or in a system call
-	shown   bool // other goroutines refer to it, or to its past
+	shown   bool // others refer to its past
+	left    bool // it is in Observer.left
 	inGroup bool // it waits for a WaitGroup
 }
 
@@ -99,7 +100,9 @@ func (o *Observer) endWait(g *tracedGoroutine) {
 		return
 	}
 	clear(w.sums)
-	*w = waiting{piece: piece{parts: w.parts[:0]}, contended: w.contended[:0], sums: w.sums[:0]}
+	parts, contended, sums := w.parts[:0], w.contended[:0], w.sums[:0]
+	*w = waiting{} // in place: a literal with the slices would be copied
+	w.parts, w.contended, w.sums = parts, contended, sums
 	o.spareWaits = append(o.spareWaits, w)
 }
 
@@ -515,7 +518,7 @@ func (p *piece) newPart(by owner) *blamedPart {
 	part := &p.parts[n] // field by field: a copy of a whole part waits for its fields
 	part.owner.g, part.owner.group, part.owner.site, part.owner.flags = by.g, by.group, by.site, by.flags
 	part.ns = 0
-	part.did.did, part.did.causes = [doings]timeline.Time{}, nil
+	part.did.did, part.did.has, part.did.causes = [doings]timeline.Time{}, 0, nil
 	return part
 }
 

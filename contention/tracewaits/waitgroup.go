@@ -35,15 +35,24 @@ type exited struct {
 	// which is usually what it is blamed for. Its past may be too long to keep.
 	did   ledger
 	since timeline.Time
+	own   bool // nothing else needs its past
 }
 
 // exits has the goroutines that exited while the one that had started them waited for a WaitGroup.
 type exits struct {
 	waiting map[int64]bool // goroutines that wait for a WaitGroup
 	of      map[startCall][]exited
+	spare   [][]exited // empty; kept for reuse
 	kept    int
 	half    timeline.Time // of the latest exits that are kept
 	began   timeline.Time // the latest of the waits
+	// latest is the latest result of startOf that is known: most goroutines that exit were started
+	// like the one before.
+	latest struct {
+		by   *timeline.Creator
+		call startCall
+		at   *callSite
+	}
 }
 
 // maxExits bounds the exits that are kept. The time of those that are forgotten belongs to others
@@ -58,6 +67,10 @@ func (o *Observer) startOf(g *timeline.Goroutine) (startCall, *callSite) {
 	if g.By == nil || g.By.ID == 0 {
 		return startCall{}, nil
 	}
+	latest := &o.exits.latest
+	if latest.by == g.By {
+		return latest.call, latest.at
+	}
 	at := o.places.of(g.By.Stack)
 	f := at.site.frames
 	for len(f) > 1 && strings.HasPrefix(f[0].Func, errgroupMethods) {
@@ -66,7 +79,11 @@ func (o *Observer) startOf(g *timeline.Goroutine) (startCall, *callSite) {
 	if len(f) == 0 {
 		return startCall{}, nil
 	}
-	return startCall{g.By.ID, sectionKey{f[0].Func, hashCalls(f[1:])}}, at.site
+	call := startCall{g.By.ID, sectionKey{f[0].Func, hashCalls(f[1:])}}
+	if at != o.places.dropped {
+		latest.by, latest.call, latest.at = g.By, call, at.site
+	}
+	return call, at.site
 }
 
 // exit notes that g exited.
@@ -79,13 +96,15 @@ func (o *Observer) exit(g *tracedGoroutine, t timeline.Time) {
 	if at == nil {
 		return
 	}
-	g.shown = true
 	list, from := x.of[call], max(g.born, x.began)
 	if n := len(list); n > 0 {
 		from = max(from, list[n-1].to)
+	} else if n := len(x.spare); n > 0 {
+		list, x.spare = x.spare[n-1], x.spare[:n-1]
 	}
 	by := coOwner{owner: o.ownerAs(g, nil, 0), g: g.g.ID, past: g.past, from: g.born, to: t}
-	x.of[call] = append(list, exited{by, at, g.past.between(from, t), from})
+	x.of[call] = append(list, exited{by, at, g.past.between(from, t), from, !g.shown})
+	g.shown = true
 	switch x.kept++; x.kept {
 	case maxExits / 2:
 		x.half = t
@@ -108,6 +127,24 @@ func (x *exits) forget(t timeline.Time) {
 	}
 }
 
+// forgetExits drops all exits. It keeps memory for reuse.
+func (o *Observer) forgetExits() {
+	x := &o.exits
+	for _, list := range x.of {
+		for i := range list {
+			if e := &list[i]; e.own && e.past != nil && len(o.sparePasts) < maxSpare {
+				e.past.reset()
+				o.sparePasts = append(o.sparePasts, e.past)
+			}
+		}
+		if clear(list); len(list) <= maxSpare && len(x.spare) < 16 {
+			x.spare = append(x.spare, list[:0])
+		}
+	}
+	clear(x.of)
+	x.kept = 0
+}
+
 // since returns the exits after t.
 func since(list []exited, t timeline.Time) []exited {
 	return list[sort.Search(len(list), func(i int) bool { return list[i].to > t }):]
@@ -124,8 +161,7 @@ func (o *Observer) waitsForGroup(g *tracedGoroutine, waits bool, t timeline.Time
 		x.began = t
 	default:
 		if delete(x.waiting, g.g.ID); len(x.waiting) == 0 {
-			clear(x.of)
-			x.kept = 0
+			o.forgetExits()
 		}
 	}
 	g.inGroup = waits
