@@ -132,6 +132,11 @@ type mark struct {
 	clocks []timeline.Time // at the end of the list, by who; nil while the mark is in the list
 }
 
+// begin makes it the time now.
+func (m *mark) begin(now timeline.Time) {
+	m.at, m.ran, m.clocks = now, m.ran[:0], nil
+}
+
 type history struct {
 	pieces []piece         // the last one is open-ended
 	clocks []timeline.Time // by who, from stopRuntime on: what ran before the last piece

@@ -306,7 +306,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	}
 	if !m.on && !m.isReady && (runs || t.To == timeline.Runnable) {
 		o.runOf(m)
-		m.cause = cause{wait: t.Wait, stack: t.Stack, wakerStack: t.WakerStack}
+		m.cause.wait, m.cause.stack, m.cause.wakerStack, m.cause.waker = t.Wait, t.Stack, t.WakerStack, 0
 		if w := o.known(t.Waker); w != nil {
 			m.cause.waker = w.group
 		}
@@ -320,7 +320,8 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		case t.State == timeline.Running || t.State == timeline.Unknown:
 			m.cause.wait, m.cause.stack = t.G.Wait(), t.G.Stack()
 		}
-		m.isReady, m.ready = true, mark{at: o.now, ran: m.ready.ran[:0]}
+		m.isReady = true
+		m.ready.begin(o.now)
 		o.ready++
 		if o.empty > 0 {
 			if o.history.becomes(m); o.history.full() {

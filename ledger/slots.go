@@ -42,7 +42,8 @@ const noSlot = -1
 // begin adds slot i, whose gap begins now.
 func (l *gaps) begin(slots []slot, i int32, now timeline.Time) {
 	s := &slots[i]
-	s.mark, s.prev, s.next = mark{at: now, ran: s.ran[:0]}, l.last, noSlot
+	s.mark.begin(now)
+	s.prev, s.next = l.last, noSlot
 	if l.last == noSlot {
 		l.first = i
 	} else {
