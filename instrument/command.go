@@ -330,7 +330,7 @@ func (b *build) overlay(settings string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file, err := keepSum(b.cache, "settings_%x.go", []byte(settings))
+	file, err := keep(b.cache, "settings_%x.go", []byte(settings))
 	if err != nil {
 		return "", err
 	}
@@ -345,13 +345,13 @@ func (b *build) overlay(settings string) (string, error) {
 		return "", err
 	}
 	trim(filepath.Dir(b.cache), time.Now())
-	return keepSum(b.cache, "overlay_%x.json", text)
+	return keep(b.cache, "overlay_%x.json", text)
 }
 
 // replaceMains adds the replacements for main packages.
 func (b *build) replaceMains(replace map[string]string) error {
-	source := filepath.Join(b.cache, "main.go")
-	if err := keep(source, []byte("package main\n\nimport _ \"runtime/trace\" // records the program\n")); err != nil {
+	source, err := keep(b.cache, "main_%x.go", []byte("package main\n\nimport _ \"runtime/trace\" // records the program\n"))
+	if err != nil {
 		return err
 	}
 	dirs, err := b.mains()

@@ -3,6 +3,7 @@ package instrument_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -595,6 +596,11 @@ func TestCache(t *testing.T) {
 	first := files(".")
 	if again := files("."); !slices.Equal(again, first) {
 		t.Errorf("files %v, then %v", first, again)
+	}
+	for _, name := range first { // another version of this package would change it under a running build
+		if text, err := os.ReadFile(name); err != nil || !strings.Contains(name, fmt.Sprintf("_%x.", sha256.Sum256(text))[:8]) {
+			t.Errorf("%s has no sum of its text in its name: %v", name, err)
+		}
 	}
 	unused := filepath.Join(filepath.Dir(first[0]), "killed.tmp")
 	if err := os.WriteFile(unused, nil, 0o666); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"embed"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -103,8 +104,8 @@ func library(goroot, dir string) (map[string]string, error) {
 	}
 	replace := map[string]string{}
 	for file, text := range texts {
-		at := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
-		if err := keep(at, []byte(text)); err != nil {
+		at, err := keep(dir, strings.TrimSuffix(strings.ReplaceAll(file, "/", "_"), ".go")+"_%x.go", []byte(text))
+		if err != nil {
 			return nil, err
 		}
 		replace[filepath.Join(goroot, "src", filepath.FromSlash(file))] = at
@@ -112,37 +113,29 @@ func library(goroot, dir string) (map[string]string, error) {
 	return replace, nil
 }
 
-// keep writes a file of the cache, unless it has the text already. Other commands may read it.
-func keep(name string, text []byte) error {
+// keep writes a file of the cache, unless it has been kept before. Its name has a sum of the text, so
+// that versions of this package, and commands at the same time, do not change each other's files.
+func keep(dir, format string, text []byte) (name string, err error) {
+	sum := sha256.Sum256(text)
+	name = filepath.Join(dir, fmt.Sprintf(format, sum[:6]))
 	if old, err := os.ReadFile(name); err == nil && bytes.Equal(old, text) {
 		now := time.Now()
 		os.Chtimes(name, now, now) // for trim
-		return nil
+		return name, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		return err
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "*.tmp")
+	f, err := os.CreateTemp(dir, "*.tmp")
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer os.Remove(f.Name()) // fails after the renaming
-	if _, err = f.Write(text); err == nil {
-		err = f.Close()
-	} else {
-		f.Close()
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", err
 	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
-}
-
-// keepSum keeps a file whose name has a sum of the text, and returns its name.
-func keepSum(dir, format string, text []byte) (name string, err error) {
-	sum := sha256.Sum256(text)
-	name = filepath.Join(dir, fmt.Sprintf(format, sum[:6]))
-	return name, keep(name, text)
+	return name, os.Rename(f.Name(), name)
 }
 
 // trim removes the files of the cache, in the directories for all toolchains, that no command has

@@ -97,7 +97,7 @@ func (b *build) poolFlags() (flags []string, err error) {
 	}
 	tool := self + " " + toolArgument
 	if sh, err := exec.LookPath("sh"); err == nil && !strings.ContainsAny(sh+b.cache, " \t'\"") {
-		script, err := keepSum(b.cache, "tool_%x.sh", []byte(poolScript))
+		script, err := keep(b.cache, "tool_%x.sh", []byte(poolScript))
 		if err != nil {
 			return nil, err
 		}

@@ -334,6 +334,9 @@ func delays(name string, lines bool) (map[string]delay, error) {
 	sum := map[string]delay{}
 	for _, s := range p.Sample {
 		lock := false
+		if strings.HasPrefix(s.Location[0].Line[0].Function.Name, "runtime.") {
+			continue // a lock of the runtime, in the mutex profile
+		}
 	stack:
 		for _, l := range s.Location {
 			for _, line := range l.Line {

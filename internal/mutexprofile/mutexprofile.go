@@ -32,7 +32,8 @@ type park struct {
 	reader       bool
 	waits, wakes string
 	of           *wait
-	before       *park         // of a reader in the same wait
+	before       *park         // of the same wait, for the same semaphore
+	again        bool          // it is in the same call of semacquire1 as the one before
 	since        timeline.Time // acquiretime in runtime/sema.go
 }
 
@@ -84,21 +85,24 @@ func (o *Observer) join() {
 				p.of = w
 			}
 		}
-		if p.reader && p.of != nil {
-			p.before, latest[p.of] = latest[p.of], p
+		if p.of != nil {
+			if before := latest[p.of]; before != nil && before.semaphore == p.semaphore {
+				p.before, p.again = before, p.reader
+			}
+			latest[p.of] = p
 		}
 	}
 }
 
-// Block returns the time that the block profile has, by call chain that waits. A reader that is
+// Block returns the time that the block profile has, by call chain that waits. A goroutine that is
 // woken and finds the semaphore taken stays in the same call of semacquire1, which the profile has
-// as one.
+// as one: each reader, and one that asked for a mutex for the first time.
 func (o *Observer) Block() map[string]time.Duration {
-	o.join()
+	o.Mutex()
 	sum := map[string]time.Duration{}
 	for _, p := range o.parks {
 		from := p.start
-		if p.before != nil {
+		if p.again {
 			from = p.before.end
 		}
 		sum[p.waits] += time.Duration(p.end - from)
@@ -164,12 +168,12 @@ func (o *Observer) Mutex() (charged map[string]time.Duration, unknown map[string
 		}
 		e.since = e.at
 		switch {
-		case e.before != nil:
-			e.since = e.before.since
 		case len(s.queue) > 0 && !e.reader && e.end < s.queue[0].end: // it has lost a race, and is the first again
 			e.since = s.queue[0].since
 			s.queue = slices.Insert(s.queue, 0, e.park)
 			continue
+		case e.before != nil && (e.reader || len(s.queue) > 0): // it has found the semaphore taken, and is the last
+			e.since, e.again = e.before.since, true
 		}
 		s.queue = append(s.queue, e.park)
 	}

@@ -96,16 +96,36 @@ func charged(t *testing.T, function string) (sum time.Duration) {
 // that block at almost the same time.
 func TestFirstOfQueueIsWoken(t *testing.T) {
 	for _, starts := range [][2]timeline.Time{{10, 11}, {11, 10}} {
-		w := &wait{lock: "lock"}
 		o := &Observer{parks: []*park{
-			{g: 1, start: starts[0], end: 50, semaphore: "s", wakes: "first", of: w},
-			{g: 2, start: starts[1], end: 70, semaphore: "s", wakes: "second", of: w},
-			{g: 3, start: 12, end: 100, semaphore: "s", wakes: "third", of: w},
+			{g: 1, start: starts[0], end: 50, semaphore: "s", wakes: "first", of: &wait{lock: "lock"}},
+			{g: 2, start: starts[1], end: 70, semaphore: "s", wakes: "second", of: &wait{lock: "lock"}},
+			{g: 3, start: 12, end: 100, semaphore: "s", wakes: "third", of: &wait{lock: "lock"}},
 		}}
 		charged, _ := o.Mutex()
 		// 40 and twice the mean of 40 and 38; 20 and the mean of 20 and 0; 30 and, as the last one, 30 again
 		if want := map[string]time.Duration{"first": 118, "second": 30, "third": 60}; !maps.Equal(charged, want) {
 			t.Errorf("blocked at %v: charged %v, want %v", starts, charged, want)
 		}
+	}
+}
+
+// TestWokenInVain: a goroutine that finds the semaphore taken is the last of the queue, from where the
+// profile charges the others with the time since it began to wait.
+func TestWokenInVain(t *testing.T) {
+	w := &wait{lock: "lock"}
+	o := &Observer{parks: []*park{
+		{g: 1, start: 10, end: 50, semaphore: "s", waits: "one", wakes: "first", of: w},
+		{g: 2, start: 20, end: 70, semaphore: "s", waits: "two", wakes: "second", of: &wait{lock: "lock"}},
+		{g: 3, start: 30, end: 90, semaphore: "s", waits: "three", wakes: "third", of: &wait{lock: "lock"}},
+		{g: 1, start: 55, end: 120, semaphore: "s", waits: "one", wakes: "fourth", of: w},
+	}}
+	charged, _ := o.Mutex()
+	// 40 and twice the mean of 40 and 20; 20 and twice the mean of 20 and 60, as the last one has waited
+	// since 10; 20 and the mean of 20 and 0; 30 and, as the last one, 30 again
+	if want := map[string]time.Duration{"first": 100, "second": 100, "third": 30, "fourth": 60}; !maps.Equal(charged, want) {
+		t.Errorf("charged %v, want %v", charged, want)
+	}
+	if want, got := map[string]time.Duration{"one": 110, "two": 50, "three": 60}, o.Block(); !maps.Equal(got, want) {
+		t.Errorf("blocked %v, want %v", got, want)
 	}
 }
