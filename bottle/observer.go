@@ -23,8 +23,9 @@ type Options struct {
 	// From and To bound the graph, relative to the beginning of the trace. A To of 0 is its
 	// end.
 	From, To time.Duration
-	// Part restricts what is read of the trace, by First and Last, or by During. Its From and
-	// To are ignored without During; with it, they are the only bounds of time.
+	// Part selects what is read of the trace: the generations First to Last, or the time During.
+	// With During, its From and To bound the time in place of those above; otherwise they are
+	// ignored.
 	Part timeline.Part
 	// Offered counts runnable goroutines as running; see [Graph.Offered].
 	Offered bool
@@ -618,8 +619,8 @@ func (o *Observer) Sample(s *timeline.Sample) {
 	}
 }
 
-// Log implements [timeline.Observer]. Recordings of this module contain log messages with the number
-// of processors, and the throttling until then.
+// Log implements [timeline.Observer]. Recordings of this module contain log messages with the
+// number of processors, and the throttling until then.
 func (o *Observer) Log(l *timeline.Log) {
 	m, ok := host.ReadNote(l.Category, l.Message)
 	if !ok {

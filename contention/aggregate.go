@@ -94,8 +94,8 @@ type Tree struct {
 	// Key is the value of the aspect, such as the name of a function.
 	Key string
 	// Wait has the sums. Below an owner aspect, its Contentions are the number of pairs of a wait
-	// and an owner; below a root aspect, the number of triples of a wait, an owner and a root. Ready
-	// is under [ReadyKey] there. Lock and Parks are set in a LockTable only.
+	// and an owner; below a root aspect, the number of triples of a wait, an owner and a root.
+	// Ready is under [ReadyKey] there. Lock and Parks are set in a LockTable only.
 	Wait
 	// ForWork, in a LockTable only, is the part of Waited in waits that need not cost anything; see
 	// [Wait.ForWork].

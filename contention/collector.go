@@ -14,20 +14,20 @@ type Options struct {
 	// Goroutines keeps separate rows for each pair of goroutine IDs of waiter and owner. Programs
 	// that start a goroutine for each request then have very many rows.
 	Goroutines bool
-	// Exact records every wait and every hold during it. By default, a random part of the waits
-	// is recorded if recording all of them would take more than 2 % of the time, and only some of
-	// an owner's holds of less than 4 µs are observed. Exact can take a third of the throughput
-	// of a hot lock (BenchmarkContendedExact). While several Collectors are on, it applies if one has it.
+	// Exact records every wait, and every hold during a wait. By default, if recording all waits
+	// would take more than 2 % of the time, a random part of them is recorded, and of an owner's
+	// holds of less than 4 µs only some are observed. Exact can take a third of the throughput of a
+	// hot lock (BenchmarkContendedExact). It applies while any Collector with it is on.
 	Exact bool
 	// NoChains captures no call chains: rows are of locks, and the Stack of waiters and owners is
-	// nil. Recording a wait then takes 5 % less time, and 25 % less at a depth of 40 calls. While
-	// several Collectors are on, it applies if all have it. BOTTLENECK_NO_CHAINS=1 in the environment
-	// sets it, also for collections that a library or exporters/bench starts.
+	// nil. Recording a wait then takes 5 % less time, and 25 % less at a depth of 40 calls. It
+	// applies while all Collectors that are on have it. BOTTLENECK_NO_CHAINS=1 in the environment
+	// sets it for all of them.
 	NoChains bool
 	// MaxChains, MaxLocks and MaxPairs bound the memory: the number of call chains (0: 65536), of
 	// locks (0: 16384), and of rows in the profile (0: 65536). The excess is combined and counted
-	// in Profile.Dropped. With full tables, a collection takes about 60 MB. While a Collector is
-	// on, the MaxChains of the first one applies.
+	// in Profile.Dropped. With full tables, a collection takes about 60 MB. Collectors that are on
+	// at the same time share call chains, and the MaxChains of the first one applies.
 	MaxChains, MaxLocks, MaxPairs int
 }
 

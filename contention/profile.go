@@ -21,7 +21,7 @@ import (
 type Profile struct {
 	// Source is the origin of the observations, such as [FromTrace].
 	Source string `json:"source"`
-	// Accuracy is the accuracy of the blame, such as [Exact].
+	// Accuracy is the accuracy of the blame, that of the least accurate part, such as [Exact].
 	Accuracy string `json:"accuracy"`
 	// Start is when collection began; zero if unknown.
 	Start time.Time `json:"start"`
@@ -104,7 +104,7 @@ const (
 	FromTrace    = "trace"    // an execution trace
 )
 
-// The accuracies, best first. A profile has the accuracy of its least accurate part.
+// The accuracies, best first.
 const (
 	Exact    = "exact"    // every owner recorded when it came and left
 	Sampled  = "sampled"  // exact for a random part of the waits, scaled to all
@@ -209,8 +209,8 @@ type Frame struct {
 	Line int    `json:"line"`
 	// PC is the address of the call in the profiled program; 0 if unknown.
 	PC uint64 `json:"pc"`
-	// Aspect is set in frames of [Profile.Samples] that are not calls. Func is then a text in brackets,
-	// such as "[lock] cache", and Aspect is its meaning.
+	// Aspect is set in frames of [Profile.Samples] that are not calls. Func is then a text in
+	// brackets, such as "[lock] cache", and Aspect is its meaning.
 	Aspect string `json:"-"`
 }
 
@@ -220,9 +220,9 @@ type Lock struct {
 	ID uint64 `json:"id"`
 	// Name is the name given to SetName or a New function; it may be empty.
 	Name string `json:"name"`
-	// Class groups locks of the same sort: by the type whose method first waited for it, or the
-	// function if it is not a method, and by the place where it was made with a New function of
-	// this package, as in "example.com/lru.Cache (New:12)". A trace does not show that place.
+	// Class groups similar locks. It is the type whose method first waited for the lock, or the
+	// function if it is not a method, followed by the place where a New function of this package
+	// made the lock, as in "example.com/lru.Cache (New:12)". A trace does not show that place.
 	Class string `json:"class"`
 	// Created is the call chain of the lock's creation; nil if unknown.
 	Created *Stack `json:"created,omitempty"`
@@ -239,16 +239,16 @@ type Lock struct {
 }
 
 // Wait is the time that goroutines with one call chain lost at one lock: a row of [Profile]. In
-// Pairs, it is the part of it that is due to one owner, as Blamed; in Roots, the part of a pair that
-// is due to the end of a chain of blame.
+// Pairs, it is the part of it that is due to one owner, as Blamed; in Roots, the part of a pair
+// that is due to the end of a chain of blame.
 type Wait struct {
 	// Kind is what was waited for. In Roots, it is what the owner of the pair was blocked on; it is
 	// empty if no goroutine blocked it: the root is then that owner.
 	Kind   string `json:"kind,omitempty"`
 	Lock   *Lock  `json:"-"` // nil in Roots, as is the Waiter
 	Waiter Party  `json:"-"`
-	// Owner is the goroutine to blame, zero if unknown and in Waits. In Roots, it has the call chain
-	// by which it ended the previous goroutine's wait: the Unlock, the send.
+	// Owner is the goroutine to blame, zero if unknown and in Waits. In Roots, it has the call
+	// chain by which it ended the previous goroutine's wait: the Unlock, the send.
 	Owner Party  `json:"-"`
 	Flags uint32 `json:"-"`
 	// Contentions is the number of waits, scaled if the waits were sampled. If a goroutine was
@@ -284,11 +284,10 @@ type Wait struct {
 	// Unattributed is the part for which it is unknown whether the lock was held, or by which
 	// goroutine.
 	Unattributed time.Duration `json:"unattributed_ns,omitempty"`
-	// Longest is the longest single wait, or what it lost to this owner.
+	// Longest is the longest single wait; in Pairs, the most that one wait lost to this owner.
 	Longest time.Duration `json:"longest_ns,omitempty"`
-	// Held, in Unfinished only, is for how long the holder had held the lock; 0 if unknown. Of a
-	// trace it is the time since an event showed that the goroutine held the lock, which it may
-	// have held before.
+	// Held, in Unfinished only, is how long the holder had held the lock; 0 if unknown. For a
+	// trace, it is a lower bound: the time since the first event that shows it.
 	Held time.Duration `json:"held_ns,omitempty"`
 
 	// The owners' activity during the time Blamed. A trace has the state of each goroutine at each
@@ -303,9 +302,9 @@ type Wait struct {
 	// Blocked is the time in which they waited themselves, by kind. Treat it as read-only.
 	Blocked map[string]time.Duration `json:"blocked_ns,omitempty"`
 
-	// Roots, in Pairs only, has the goroutines at the end of the chains of blame that begin with the
-	// owner, if other goroutines blocked it. They sum to Blamed. nil means the owner itself. See
-	// RootOwners.
+	// Roots, in Pairs only, has the goroutines at the end of the chains of blame that begin with
+	// the owner, if other goroutines blocked it. They sum to Blamed. nil means the owner itself.
+	// See RootOwners.
 	Roots []Wait `json:"-"`
 	// Links, in Roots only, is the number of blocked goroutines in the chain, from the owner of the
 	// pair; with several chains, the maximum. It is 0 if the root is the owner of the pair.

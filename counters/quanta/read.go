@@ -90,8 +90,8 @@ func Stop(ctx context.Context, session interface{ StopTo(io.Writer) error }, opt
 	return rec, errors.Join(err, rerr)
 }
 
-// ReadFile returns the recording in a file: an execution trace, or an archive written by "bottleneck
-// record -counters" or counters.Session. See [Read] and [ReadArchiveAt].
+// ReadFile returns the recording in a file: an execution trace, or an archive written by
+// "bottleneck record -counters" or counters.Session. See [Read] and [ReadArchiveAt].
 func ReadFile(ctx context.Context, name string, opt Options, observers ...timeline.Observer) (*Recording, error) {
 	f, err := os.Open(name)
 	if err != nil {

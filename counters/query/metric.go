@@ -10,8 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
-// column returns the value of a metric for a row. NaN stands for an unknown value. Other results that
-// would be NaN or infinite are unknown, too.
+// column returns the value of a metric for a row. NaN stands for an unknown value. Other results
+// that would be NaN or infinite are unknown, too.
 type column func(row int) float64
 
 // compiled is a metric prepared for a recording.

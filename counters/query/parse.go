@@ -88,8 +88,8 @@ const gcSpan = "GC concurrent mark phase"
 // untrusted until it has been parsed.
 const maxText = 16 << 10
 
-// Error is an error in a [Query] or an expression. It also reports valid expressions with names that
-// a recording does not have. In JSON it is {"error":…, "part":…, "pos":…}.
+// Error is an error in a [Query] or an expression. It also reports valid expressions with names
+// that a recording does not have. In JSON it is {"error":…, "part":…, "pos":…}.
 type Error struct {
 	Part    string // of the query: filter, against, stats, table, …; "" for a single expression
 	Input   string // the expression

@@ -38,8 +38,8 @@ type quantum struct {
 	Values    []Value `json:"values"`           // by metric
 }
 
-// rows answers the question of a rowPage for a set. Rows with an unknown value come last, equal ones
-// in the order of the recording.
+// rows answers the question of a rowPage for a set. Rows with an unknown value come last, equal
+// ones in the order of the recording.
 func (e *Explorer) rows(ctx context.Context, q rowPage, set []int) (*rowPage, error) {
 	metrics, err := e.compileAll("rows", 20, q.Metrics...)
 	if err != nil {

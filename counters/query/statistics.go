@@ -217,8 +217,8 @@ func sumOf(n int, f func(i int) float64) float64 {
 	return k.total()
 }
 
-// moments is a sample for the tests of package stats, whose own sums are not compensated: the number
-// of values, their mean, and the sum of their squared differences to it.
+// moments is a sample for the tests of package stats, whose own sums are not compensated: the
+// number of values, their mean, and the sum of their squared differences to it.
 type moments struct {
 	n, mean, squares float64
 	constant         bool
