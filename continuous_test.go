@@ -258,7 +258,7 @@ func TestContinuousFaults(t *testing.T) {
 			t.Errorf("the other trace: %v", err)
 		}
 		before := c.Read()
-		if !c.Enabled() || !strings.Contains(strings.Join(before.Bottle.Warnings, " "), "something else traced the program") {
+		if !c.Enabled() || !strings.Contains(strings.Join(before.Bottle.Warnings, " "), "other code traced the program") {
 			t.Errorf("enabled %v, %q", c.Enabled(), before.Bottle.Warnings)
 		}
 		until(t, "sampled again", func() bool { return c.Read().Windows > before.Windows+2 })

@@ -74,11 +74,11 @@ func (l *Live) estimate(s *sample) string {
 	text := fmt.Sprintf("Estimated from %s of tracing at random times, %s of %s: ",
 		format.Plural(s.bursts, "burst", "bursts"), format.Percent(s.seen, time.Duration(l.Info.End-l.Info.Start)), format.Duration(time.Duration(l.Info.End-l.Info.Start)))
 	if l.WidestError >= 1 {
-		text += "too few to bound the error."
+		text += "too few to estimate the error."
 	} else {
-		text += fmt.Sprintf("with a confidence of 95%%, shares are off by %.2g%% of the time at most.", 100*l.WidestError)
+		text += fmt.Sprintf("with a confidence of 95%%, the error of shares is at most %.2g%% of the time.", 100*l.WidestError)
 		if s.bursts < few || l.WidestError > wide {
-			text += " That is a wide interval: ask for more seconds."
+			text += " For a smaller error, ask for more seconds."
 		}
 	}
 	return text
@@ -93,12 +93,12 @@ func (l *Live) missing() string {
 		}
 	}
 	add(l.CutBursts, "ended early")
-	add(l.MissedBursts, "since the beginning did not take place, as something else traced the program")
-	add(l.LostBursts, "since the beginning gave nothing: the trace was too large or broken")
+	add(l.MissedBursts, "since the beginning did not take place, because other code traced the program")
+	add(l.LostBursts, "since the beginning had no result: the trace was too large or damaged")
 	if len(parts) == 0 {
 		return ""
 	}
-	return "Not all of the program had the same chance to be seen: " + strings.Join(parts, ", ") + "."
+	return "Some bursts of tracing are missing or short: " + strings.Join(parts, ", ") + "."
 }
 
 // throttled returns a warning if the cgroup was throttled, which a trace does not show, or "".

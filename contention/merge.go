@@ -162,7 +162,7 @@ func (m *merger) addHead(p *Profile) {
 		o.Source, o.Accuracy, o.piece = p.Source, p.Accuracy, p.piece
 	} else {
 		if p.Source != o.Source {
-			o.warn("Some observations come from %s, others from %s: they do not see the same waits.", o.Source, p.Source)
+			o.warn("The profile combines observations from %s and from %s, which do not include the same waits.", o.Source, p.Source)
 		}
 		if slices.Index(accuracies, p.Accuracy) > slices.Index(accuracies, o.Accuracy) {
 			o.Accuracy = p.Accuracy
@@ -360,7 +360,7 @@ func (p *Profile) warnTrace() {
 	}
 	// Less is no reason to doubt the rest.
 	if part := 100 * float64(unattributed) / float64(waited); part >= 0.5 {
-		p.warn("For %.0f %% of the waiting for locks the trace does not tell the owner.", part)
+		p.warn("The owner is unknown for %.0f %% of the waiting for locks.", part)
 	}
 	several := 0
 	for _, l := range p.Locks {
@@ -369,7 +369,7 @@ func (p *Profile) warnTrace() {
 		}
 	}
 	if several > 0 {
-		p.warn("%d entries stand for several locks each, which the trace cannot tell apart: they are locked by the same code.", several)
+		p.warn("%d entries combine several locks each: the same code locks them, so the trace does not distinguish them.", several)
 	}
 }
 

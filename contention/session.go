@@ -414,10 +414,10 @@ func (p *Profile) finish() {
 	}
 	p.warnSampled(sampled)
 	d := p.Dropped
-	p.warnCount(d.Chains, "call chains were not kept because there were too many; raise MaxChains.")
-	p.warnCount(d.Locks, "locks are put together as "+otherLocks+" because there were too many; raise MaxLocks.")
-	p.warnCount(d.Pairs, "times a wait was put into a row without call chains because there were too many rows; raise MaxPairs.")
-	p.warnCount(d.Exits, "releases could not be kept during long waits; what they explain is unattributed.")
+	p.warnCount(d.Chains, "call chains were dropped; raise MaxChains.")
+	p.warnCount(d.Locks, "locks are combined as "+otherLocks+"; raise MaxLocks.")
+	p.warnCount(d.Pairs, "waits, or parts of them, are in rows without call chains; raise MaxPairs.")
+	p.warnCount(d.Exits, "releases during long waits were dropped; the time of their owners is unattributed.")
 }
 
 // sampledLock has the estimated waiting for a lock, the number of waits observed for it, and the
@@ -446,15 +446,15 @@ func (p *Profile) warnSampled(locks map[*Lock]*sampledLock) {
 		}
 	}
 	if known.estimated > 0 {
-		p.warn("How %s of the waiting, at %s, divides among callers is estimated from %d waits drawn at random; see StdErr of each row. None of them represents %s of the waiting, which is %s. All waits were timed: their number and total are exact.",
+		p.warn("The division of %s of the waiting, at %s, among callers is estimated from %d random waits; see StdErr of each row. They do not represent %s of the waiting, whose waiter is %s. The number and the total of all waits are exact.",
 			format.Percent(known.estimated, p.waited()), format.Plural(known.locks, "lock", "locks"), known.observed, format.Percent(known.missing, p.waited()), notSampled)
 	}
 	if all.behindRuns > 0 {
-		p.warn("In %s of the waiting, an owner took the lock again and again, for less than 4 µs each time: how long it had the lock is estimated from some of these holds; see StdErr of each pair. Options.Exact records all of them.",
+		p.warn("In %s of the waiting, owners took the lock many times in a row, for less than 4 µs each: the blame is estimated from some of these holds; see StdErr of each pair. Options.Exact records all of them.",
 			format.Percent(all.behindRuns, p.waited()))
 	}
 	if unknown.estimated > 0 {
-		p.warn("How %s of the waiting, at %s, divides among callers is unknown: of the waits, which were all timed, only %d were recorded with their owners. Collect for longer, or with Options.Exact.",
+		p.warn("The division of %s of the waiting, at %s, among callers is unknown: only %d waits were recorded with their owners. Collect for longer, or with Options.Exact.",
 			format.Percent(unknown.estimated, p.waited()), format.Plural(unknown.locks, "lock", "locks"), unknown.observed)
 	}
 }

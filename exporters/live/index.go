@@ -111,7 +111,7 @@ func (h *handler) continuousStates() []indexState {
 		}
 		seen.Bad = live.MissedBursts+live.LostBursts > 0
 		if live.MissedBursts > 0 {
-			seen.Note += "; " + format.Plural(live.MissedBursts, "burst", "bursts") + " did not take place, as something else traced the program"
+			seen.Note += "; " + format.Plural(live.MissedBursts, "burst", "bursts") + " did not take place, because other code traced the program"
 		}
 		if live.LostBursts > 0 {
 			seen.Note += "; " + format.Plural(live.LostBursts, "burst", "bursts") + " gave nothing"

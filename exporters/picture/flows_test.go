@@ -47,7 +47,7 @@ func threeGroups() *contention.Profile {
 		"main.(*janitor).loop", contention.UnattributedKey, 30*ms,
 		"main.metrics", "main.(*janitor).loop", 55*ms,
 	)
-	p.Warnings = []string{"For 3 % of the waiting for locks the trace does not tell the owner."}
+	p.Warnings = []string{"The owner is unknown for 3 % of the waiting for locks."}
 	return p
 }
 
@@ -171,7 +171,7 @@ func TestFlowContent(t *testing.T) {
 	for _, want := range []string{
 		"1.09 s waited in 1 s; most for http.(*conn).serve: 730 ms (67%)",
 		"Not drawn: 85 ms in flows that are shorter than 60 ms.",
-		"Warning: For 3 % of the waiting for locks the trace does not tell the owner.",
+		"Warning: The owner is unknown for 3 % of the waiting for locks.",
 		"main.(*janitor).loop", "hand-off", "Who waited for whom",
 	} {
 		if !strings.Contains(strings.Join(textsOf(s), "\n"), want) {
