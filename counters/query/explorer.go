@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
-// Explorer answers queries about a [Recording]: see [Explorer.Answer]. It is safe for concurrent
+// Explorer answers queries about a [quanta.Recording]; see [Explorer.Answer]. It is safe for concurrent
 // use; the recording must not change.
 type Explorer struct {
 	rec     *quanta.Recording
