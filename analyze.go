@@ -23,15 +23,16 @@
 //		}
 //	}
 //
-// [Analyze] reads a trace. In a service, [AnalyzeRecorder] makes the same report of the last seconds,
-// which a bottle.Recorder keeps, and [Continuous] analyzes an unbiased sample of the whole time with a
-// budget of 2 % of the processors and bounded memory. Package exporters/live serves both over HTTP.
+// [Analyze] reads a trace. In a service, [AnalyzeRecorder] makes the same report of the last
+// seconds, which a bottle.Recorder keeps, and [Continuous] analyzes an unbiased sample of the whole
+// time with a budget of 2 % of the processors and bounded memory. Package exporters/live serves
+// both over HTTP.
 //
 // The analyses are in packages bottle (which goroutines run alone), ledger and diagnose (where the
-// capacity went, and why), speedup (why N workers are not N times faster), contention (who waits, and
-// who is to blame), granularity (tasks that are too small or too large) and counters (hardware
-// counters by goroutine). Package timeline makes the pass. The packages in exporters write results as
-// text, pictures, pprof profiles, pages, benchmark metrics and for Perfetto. The command is in
+// capacity went, and why), speedup (why N workers are not N times faster), contention (who waits,
+// and who is to blame), granularity (tasks that are too small or too large) and counters (hardware
+// counters by goroutine). Package timeline makes the pass. The packages in exporters write results
+// as text, pictures, pprof profiles, pages, benchmark metrics and for Perfetto. The command is in
 // cmd/bottleneck.
 //
 // Importing these packages starts no goroutines and registers nothing.
@@ -159,10 +160,9 @@ type Report struct {
 // analyses holds the observers of a report; those of unwanted results are nil.
 type analyses struct {
 	opt   *Options
-	parts parts
 	graph *bottle.Observer
-	waits waitObserver
-	tasks taskObserver
+	waits *tracewaits.Observer
+	tasks *tracetasks.Observer
 	// books and byFunction are the inputs of the verdict, which is about groups by function,
 	// like the ledger. byFunction is graph, unless graph has other groups.
 	books      *ledger.Observer
@@ -172,87 +172,62 @@ type analyses struct {
 	bursts  burstLedger
 	missing []string // limits of the accuracy of the pass
 	// estimator needs two passes. noEstimate is the reason if there is no estimate.
-	estimator  estimator
+	estimator  *speedup.Estimator
 	noEstimate error
 }
 
-// parts makes the observers that some functions of the package leave out, so that programs that
-// call only those do not link them.
-type parts struct {
-	waits     func(tracewaits.Options) waitObserver
-	tasks     func(tracetasks.Options) taskObserver
-	estimator func(speedup.Options) estimator
-	// judge makes the observers of the verdict, and conclude adds the ledger and the verdict.
-	judge    func(*analyses) []timeline.Observer
-	conclude func(*analyses, *Report)
-}
-
-// all has all parts.
-var all = parts{newWaits, newTasks, newEstimator, (*analyses).judges, (*analyses).conclude}
-
-// waitObserver is implemented by *tracewaits.Observer.
-type waitObserver interface {
-	timeline.Observer
-	Profile() *contention.Profile
-	Cut(timeline.Time) *contention.Profile
-	Windows() []*contention.Profile
-	WindowLength() time.Duration
-}
-
-// taskObserver is implemented by *tracetasks.Observer.
-type taskObserver interface {
-	timeline.Observer
-	Profile() *granularity.Profile
-	Cut(timeline.Time) *granularity.Profile
-}
-
-// estimator is implemented by *speedup.Estimator.
-type estimator interface {
-	First() timeline.Observer
-	Second() (timeline.Observer, error)
-	Window(time.Duration)
-	Stack(*timeline.Info) (*speedup.Stack, error)
-	Compare(context.Context, io.Reader, *timeline.Info) (*speedup.Stack, error)
-}
-
-func newWaits(opt tracewaits.Options) waitObserver { return tracewaits.NewObserver(opt) }
-func newTasks(opt tracetasks.Options) taskObserver { return tracetasks.NewObserver(opt) }
-func newEstimator(opt speedup.Options) estimator   { return speedup.NewEstimator(opt) }
-
-// newAnalyses returns analyses without observers other than the estimator.
-func newAnalyses(opt *Options, of parts) *analyses {
-	a := &analyses{opt: opt, parts: of}
-	if opt.Want.has(WantSpeedup) && of.estimator != nil {
+// newAnalyses returns analyses that estimate the speedup if it is wanted. Continuous, which does
+// not, makes its analyses itself, so that its programs do not link the estimator.
+func newAnalyses(opt *Options) *analyses {
+	a := &analyses{opt: opt}
+	if opt.Want.has(WantSpeedup) {
 		with := opt.Speedup
 		with.Progress, with.MaxMemory = opt.Progress, opt.MaxMemory
-		a.estimator = of.estimator(with)
+		a.estimator = speedup.NewEstimator(with)
 	}
 	return a
+}
+
+// newGraph returns the observer of the graph.
+func (opt *Options) newGraph() *bottle.Observer {
+	of := opt.Bottle
+	of.Name = cmp.Or(of.Name, opt.Name)
+	return bottle.NewObserver(of)
+}
+
+// graph returns the graph of a pass that returned info and err; nil if there is none.
+func (opt *Options) graph(o *bottle.Observer, info *timeline.Info, err error) (*bottle.Graph, error) {
+	g, err := o.Result(info, err)
+	if g == nil {
+		return nil, err
+	}
+	for _, of := range append([]*bottle.Graph{g}, g.Windows...) {
+		of.CPUs = cmp.Or(opt.CPUs, of.CPUs)
+	}
+	return g, err
 }
 
 // observers makes the observers of all results except the speedup, with the current options.
 func (a *analyses) observers() (out []timeline.Observer) {
 	opt := a.opt
 	if opt.Want.has(WantBottle) {
-		of := opt.Bottle
-		of.Name = cmp.Or(of.Name, opt.Name)
-		a.graph = bottle.NewObserver(of)
+		a.graph = opt.newGraph()
 		out = append(out, a.graph)
 	}
-	if opt.Want.has(WantContention) && a.parts.waits != nil {
+	if opt.Want.has(WantContention) {
 		of := opt.Contention
 		if opt.Want.has(WantVerdict) {
 			of.Window = cmp.Or(of.Window, opt.Bottle.Window)
 		}
-		a.waits = a.parts.waits(of)
+		a.waits = tracewaits.NewObserver(of)
 		out = append(out, timeline.Beside(a.waits)) // it takes as long as the others together
 	}
-	if opt.Want.has(WantTasks) && a.parts.tasks != nil {
-		a.tasks = a.parts.tasks(opt.Tasks)
+	if opt.Want.has(WantTasks) {
+		a.tasks = tracetasks.NewObserver(opt.Tasks)
 		out = append(out, a.tasks)
 	}
-	if opt.Want.has(WantVerdict) && a.parts.judge != nil {
-		out = append(out, a.parts.judge(a)...)
+	if opt.Want.has(WantVerdict) {
+		out = append(out, a.judges()...)
 	}
 	return append(out, opt.Observers...)
 }
@@ -305,11 +280,8 @@ func (a *analyses) report(info *timeline.Info, err error) (*Report, error) {
 		return nil, err
 	}
 	if a.graph != nil {
-		if r.Bottle, err = a.graph.Result(info, err); r.Bottle == nil {
+		if r.Bottle, err = a.opt.graph(a.graph, info, err); r.Bottle == nil {
 			return nil, err
-		}
-		for _, g := range append([]*bottle.Graph{r.Bottle}, r.Bottle.Windows...) {
-			g.CPUs = cmp.Or(a.opt.CPUs, g.CPUs)
 		}
 	}
 	if a.waits != nil {
@@ -400,7 +372,7 @@ func (opt *Options) maxKept(ctx context.Context) int64 {
 // If a trace is truncated or damaged, Analyze returns the report of what could be read, if any, and
 // an error (a *[timeline.Error]) that describes what is missing.
 func Analyze(ctx context.Context, r io.Reader, opt Options) (*Report, error) {
-	a := newAnalyses(&opt, all)
+	a := newAnalyses(&opt)
 	info, err := a.read(ctx, r)
 	report, err := a.report(info, err)
 	if report == nil {

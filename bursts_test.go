@@ -46,7 +46,7 @@ func TestBurstsSum(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := newAnalyses(&Options{Want: WantBottle | WantContention | WantTasks}, parts{waits: newWaits, tasks: newTasks})
+		a := newAnalyses(&Options{Want: WantBottle | WantContention | WantTasks})
 		var clock wallClock
 		s := timeline.NewStream(timeline.StreamOptions{Budget: -1, MaxPending: 1 << 40, Show: 30 * time.Millisecond}, append([]timeline.Observer{&clock, &a.bursts}, a.observers()...)...)
 		var all sum

@@ -38,7 +38,7 @@ type session struct {
 }
 
 func newSession(c *Continuous) *session {
-	s := &session{c: c, analyses: newAnalyses(&c.opt.Options, parts{waits: newWaits, tasks: newTasks, judge: (*analyses).judges}), quit: make(chan struct{}), done: make(chan struct{}), budget: c.opt.budget(nil), throttling: host.Throttled()}
+	s := &session{c: c, analyses: &analyses{opt: &c.opt.Options}, quit: make(chan struct{}), done: make(chan struct{}), budget: c.opt.budget(nil), throttling: host.Throttled()}
 	s.stream = timeline.NewStream(timeline.StreamOptions{Budget: s.budget, MaxPending: c.opt.MaxPending, MaxMemory: c.opt.MaxMemory, Panicked: c.panicked},
 		append([]timeline.Observer{&s.clock, &s.analyses.bursts}, s.analyses.observers()...)...)
 	return s
@@ -144,9 +144,9 @@ func (s *session) end() {
 
 // tap receives the trace of a burst from the tracer, and determines whether trace.Stop would still
 // end this trace: other code may have ended it and started another one. A trace that is stopped
-// writes the end of a generation, and its rest at once. So it is still running if it has not written
-// such an end, or has written more some time later, or if the tracer still references its writer
-// after a garbage collection.
+// writes the end of a generation, and its rest at once. So it is still running if it has not
+// written such an end, or has written more some time later, or if the tracer still references its
+// writer after a garbage collection.
 type tap struct {
 	stream *timeline.Stream
 	limit  int64         // in bytes

@@ -29,12 +29,12 @@ func (p *Profile) Finish(pass *int, n int, window bool) {
 
 // Merge adds up profiles of several instances of a program, or of several windows of one instance.
 //
-// Contentions, times and Duration are summed, so that waited time ÷ Duration is still the mean number
-// of waiting goroutines per instance; the longest wait is the maximum. Rows are the same if they
-// agree in kind, lock, call chains (by function, file and line), groups and flags. Locks are the
-// same if they have the same name, class and place of creation. Locks without a name must also be
-// waited for by the same call chain; several such locks of a profile are matched with those of the
-// others one by one, in order. Locks from windows of one pass are matched by ID. When several
+// Contentions, times and Duration are summed, so that waited time ÷ Duration is still the mean
+// number of waiting goroutines per instance; the longest wait is the maximum. Rows are the same if
+// they agree in kind, lock, call chains (by function, file and line), groups and flags. Locks are
+// the same if they have the same name, class and place of creation. Locks without a name must also
+// be waited for by the same call chain; several such locks of a profile are matched with those of
+// the others one by one, in order. Locks from windows of one pass are matched by ID. When several
 // instances are merged, goroutine IDs are dropped.
 //
 // Consecutive profiles from tracewaits.Observer.Cut are one instance. Any other profile counts as

@@ -10,8 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
-// Explorer answers queries about a [quanta.Recording]; see [Explorer.Answer]. It is safe for concurrent
-// use; the recording must not change.
+// Explorer answers queries about a [quanta.Recording]; see [Explorer.Answer]. It is safe for
+// concurrent use; the recording must not change.
 type Explorer struct {
 	rec     *quanta.Recording
 	callers []int32 // by row; all 0 if none is known

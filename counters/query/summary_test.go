@@ -94,7 +94,7 @@ func TestSummaryTop(t *testing.T) {
 func TestSummaryErrors(t *testing.T) {
 	e := explorer(t, made(1, 50))
 	for want, q := range map[string]Query{
-		"want mean":  {Table: &Table{Stats: []string{"median"}}},
+		"want mean":       {Table: &Table{Stats: []string{"median"}}},
 		"p100.1":          {Table: &Table{Stats: []string{"p100.1"}}},
 		"cannot group by": {Table: &Table{By: "color"}},
 		"did you mean":    {Table: &Table{Metrics: []string{"cylces"}}},
