@@ -32,6 +32,7 @@ type diagnosis struct {
 	lockAge    map[timeline.Place]int            // by place that acquires a lock: its position among these
 	limits     map[string]timeline.Place         // by group: where it waits at a semaphore
 	limitAt    map[timeline.Place]*limit
+	barriers   map[timeline.Place]bool          // where goroutines of one group wait until one of them wakes all
 	behalf     map[string]served                // by group: see servedBy
 	handler    map[string]string                // by group: see findHandlers
 	tiny       map[string]bool                  // groups of many goroutines with almost no work each
@@ -147,6 +148,7 @@ func (d *diagnosis) rowsOf(c *cause) iter.Seq[*ledger.Row] {
 func (d *diagnosis) index() {
 	d.behalf = map[string]served{}
 	d.boxes, d.code, d.locks, d.limits, d.byKey = map[string]*bottle.Box{}, map[string][]int{}, map[timeline.Place]timeline.Place{}, map[string]timeline.Place{}, map[key]*cause{}
+	d.barriers = map[timeline.Place]bool{}
 	d.lockAge, d.grown = map[timeline.Place]int{}, map[string]bool{}
 	d.tiny, d.short, d.stops = map[string]bool{}, map[string]bool{}, map[timeline.Place]time.Duration{}
 	d.sums = sums{of: map[ledger.Category]time.Duration{}, ran: map[string]ran{}, at: map[visited]visits{}}
@@ -212,6 +214,8 @@ func (d *diagnosis) index() {
 			}
 		case r.Wait == timeline.WaitYield.String():
 			d.asked[r.Site] = 0
+		case r.All && r.Waker == r.Group:
+			d.barriers[r.Site] = true
 		case r.Wait == timeline.WaitSemaphore.String():
 			if _, known := d.limits[r.Group]; !known {
 				d.limits[r.Group] = r.Site
@@ -587,7 +591,7 @@ type span struct{ from, to int }
 func (d *diagnosis) spansOf(lock timeline.Place) spans {
 	all := spans{}
 	add := func(acquires, releases timeline.Place) {
-		if acquires.Func == "" || acquires.Func != releases.Func || acquires.Line > releases.Line || d.find(acquires) != lock {
+		if acquires.Func == "" || acquires.Func != releases.Func || acquires.Line > releases.Line {
 			return
 		}
 		s, known := all[acquires.Func]
@@ -596,20 +600,43 @@ func (d *diagnosis) spansOf(lock timeline.Place) spans {
 		}
 		all[acquires.Func] = span{min(s.from, acquires.Line), max(s.to, releases.Line)}
 	}
-	for _, i := range d.waitRows {
-		add(d.l.Rows[i].Site, d.l.Rows[i].WakerSite)
-	}
-	if d.Contention == nil {
-		return all
-	}
-	for i := range d.Contention.Pairs {
-		if p := &d.Contention.Pairs[i]; isLock(string(p.Kind)) {
+	library := map[timeline.Place]bool{} // calls of golang.org/x/sync, which calls the program, but not with its lock
+	if d.Contention != nil {
+		for i := range d.Contention.Pairs {
+			p := &d.Contention.Pairs[i]
 			acquires, _ := d.placeIn(p.Waiter.Stack)
+			if !isLock(string(p.Kind)) || d.find(acquires) != lock {
+				continue
+			}
+			if in := syncPlace(p.Waiter.Stack); in != (timeline.Place{}) {
+				library[acquires] = true
+				add(in, syncPlace(p.Owner.Stack))
+				continue
+			}
 			releases, _ := d.placeIn(p.Owner.Stack)
 			add(acquires, releases)
 		}
 	}
+	for _, i := range d.waitRows {
+		if r := &d.l.Rows[i]; d.find(r.Site) == lock && !library[r.Site] {
+			add(r.Site, r.WakerSite)
+		}
+	}
 	return all
+}
+
+// syncPlace returns the innermost place of a call chain outside the standard library if that is in
+// golang.org/x/sync.
+func syncPlace(s *contention.Stack) timeline.Place {
+	for _, f := range framesOf(s) {
+		if strings.HasPrefix(f.Func, "golang.org/x/sync/") {
+			return placeOf(f)
+		}
+		if symbol.IsProgram(f.Func, f.File) {
+			break
+		}
+	}
+	return timeline.Place{}
 }
 
 // contain reports whether what ran in a row did so between the lines. A slice that ends where the
@@ -663,7 +690,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	case ledger.C:
 		return key{}, false
 	case ledger.Syscall:
-		if r.Time > time.Duration(r.Count)*longCall {
+		if r.Time > time.Duration(r.Count)*longCall && !command(r) {
 			return key{kind: Blocking, place: r.Site}, true
 		}
 		return key{kind: Syscalls, place: ownOnly(d, r.Site)}, true
@@ -686,7 +713,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Collector}, true
 	case w == timeline.WaitSemaphore.String():
 		return key{kind: Limit, place: r.Site}, true
-	case d.limitAt[r.Site] != nil && d.limitAt[r.Site].sort != workers && isTurn(w):
+	case d.limitAt[r.Site] != nil && d.limitAt[r.Site].sort != workers && isTurn(w) && r.Category != ledger.Scheduler:
 		return key{kind: Limit, place: r.Site}, true
 	case w == timeline.WaitYield.String():
 		return key{kind: Switching, place: r.Site}, true
@@ -725,10 +752,25 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: once, place: r.Site, name: ran}, true
 	case r.Wait == timeline.WaitWaitGroup.String() && d.short[ran]:
 		return key{kind: Tiny, name: ran}, true
-	case r.Wait == timeline.WaitWaitGroup.String() && d.isGroup(ran) && d.boxes[ran].Goroutines >= d.l.Procs && !d.oneAtATime(ran):
+	case (r.Wait == timeline.WaitWaitGroup.String() || d.barriers[r.Site] && r.Group == ran) && d.isGroup(ran) && d.boxes[ran].Goroutines >= d.l.Procs && !d.oneAtATime(ran):
 		return key{kind: Imbalance, place: r.Site, name: ran}, true
 	}
 	return key{kind: Serial, name: ran}, true
+}
+
+// command reports whether the system calls of a row start a command or wait for one.
+func command(r *ledger.Row) bool {
+	return strings.HasPrefix(r.Callee, "os/exec.") || strings.HasPrefix(r.Callee, "os.(*Process).") || r.Callee == "os.StartProcess"
+}
+
+// startsCommands reports whether the longest system calls of a cause start commands.
+func (d *diagnosis) startsCommands(c *cause) bool {
+	for r := range d.rowsOf(c) {
+		if r.Category == ledger.Syscall {
+			return command(r)
+		}
+	}
+	return false
 }
 
 // longCall is the mean length above which system calls count as blocking rather than computing. The
@@ -817,14 +859,18 @@ func (d *diagnosis) hot(group string) (p timeline.Place, callers []timeline.Plac
 		}
 	}
 	rows := make([]*ledger.Row, 0, len(d.code[group])+1)
+	var ofOwn time.Duration // the longest in the program's own module
 	for _, i := range d.code[group] {
-		rows = append(rows, &d.l.Rows[i])
+		r := &d.l.Rows[i]
+		if rows = append(rows, r); d.ownModule(r.Site) {
+			ofOwn = max(ofOwn, r.Time)
+		}
 	}
 	for _, is := range []func(*ledger.Row) bool{
 		func(r *ledger.Row) bool { // the golden file of otel-old needs it
 			return r.Time == most && d.own(r.Site) && slices.ContainsFunc(r.Callers, d.ownModule)
 		},
-		func(r *ledger.Row) bool { return r.Site.Func == group && d.ownModule(r.Site) },
+		func(r *ledger.Row) bool { return r.Site.Func == group && d.ownModule(r.Site) && r.Time >= ofOwn/10 },
 		func(r *ledger.Row) bool { return d.own(r.Site) },
 	} {
 		if i := slices.IndexFunc(rows, is); i >= 0 {

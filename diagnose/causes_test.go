@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -67,6 +68,9 @@ var programs = []causes.Program{
 	}),
 	program("a serial part beside a ticker", "serial", "serially", func(p int) { besideTicker(p) }),
 	program("a serial sum of parallel counts", "serial", "join", reduced),
+	program("short commands", "syscall", "convert", func(int) { convert() }),
+	program("a barrier with a condition", "imbalance", "(*barrier).arrive", inStep),
+	program("the same asked on one processor", "one-processor|saturated", "", func(int) { oneProc(sharedOften) }),
 }
 
 func share(procs int) { causes.Parallel(procs, func(int) { causes.Spin(60_000_000 / procs) }) }
@@ -265,13 +269,68 @@ func pulledValues(yield func(int) bool) {
 // shared has goroutines request the same value at the same time.
 func shared(procs int) {
 	var group singleflight.Group
-	causes.Each(4*procs, 4, func(int) { lookUp(&group) })
+	causes.Each(4*procs, 4, func(int) { lookUp(&group, 40_000_000) })
 }
 
-func lookUp(group *singleflight.Group) {
+// sharedOften does so with less work, so that goroutines also wait for the lock of the group, which
+// is not held during the work.
+func sharedOften() {
+	var group singleflight.Group
+	causes.Each(16, 60, func(int) {
+		lookUp(&group, 3_000_000)
+		causes.Spin(20_000)
+	})
+}
+
+func lookUp(group *singleflight.Group, steps int) {
 	group.Do("key", func() (any, error) {
-		causes.Spin(40_000_000)
+		causes.Spin(steps)
 		return nil, nil
+	})
+}
+
+// convert runs one short command after the other.
+func convert() {
+	for range 60 {
+		exec.Command("true").Run()
+	}
+}
+
+// barrier makes goroutines wait until all have arrived.
+type barrier struct {
+	mu      sync.Mutex
+	all     *sync.Cond
+	here, n int
+	round   int
+}
+
+func (b *barrier) arrive() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.here++; b.here == b.n {
+		b.here = 0
+		b.round++
+		b.all.Broadcast()
+		return
+	}
+	for round := b.round; round == b.round; {
+		b.all.Wait()
+	}
+}
+
+// inStep has a barrier after each step, of which one goroutine has more to do.
+func inStep(procs int) {
+	b := &barrier{n: procs}
+	b.all = sync.NewCond(&b.mu)
+	causes.Parallel(procs, func(i int) {
+		for range 40 {
+			if i == 0 {
+				causes.Spin(2_000_000)
+			} else {
+				causes.Spin(200_000)
+			}
+			b.arrive()
+		}
 	})
 }
 

@@ -81,7 +81,7 @@ func (d *diagnosis) findLimits() {
 			sort = workers
 		}
 		place, callers := d.placeIn(p.Waiter.Stack)
-		if place == (timeline.Place{}) {
+		if place == (timeline.Place{}) || p.Waiter.Group == p.Owner.Group && d.barriers[place] {
 			continue
 		}
 		sorts := bySort[place]
@@ -307,7 +307,7 @@ func (d *diagnosis) limited(f *verdict.Finding, c *cause, at, lost string) {
 		if len(c.inside) == 0 {
 			f.Where = append(f.Where, d.hotPlaces(l.waiters)...)
 		}
-		f.Advice = "If that bounds how many go on at a time, raise the bound; if they take turns, have each do more in its turn."
+		f.Advice = "If that bounds how many go on at a time, raise the bound; if each needs what the one before it did, shorten that chain, or have each do more in its turn."
 	case workers:
 		what = fmt.Sprintf("The limit of how many %s work at a time, waited for at %s,", format.Func(largest(l.holders, strings.Compare)), at)
 		f.Advice = "Have more of them work at a time, if what they wait for can bear it."

@@ -49,9 +49,13 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		f.Kind = Serial
 		f.Title = fmt.Sprintf("Processors had nothing to do for %s of the capacity while %s ran, which others waited for at %s.", lost, format.Func(c.name), at)
 		if top.Wait == timeline.WaitOnce.String() {
-			f.Title = "Done once: p" + f.Title[1:]
+			once := "Done once"
+			if d.waitsIn(c.place, contention.OnceKind, "golang.org/x/sync/singleflight.") {
+				once = "Done once for all that ask at a time (singleflight)"
+			}
+			f.Title = once + ": p" + f.Title[1:]
 		}
-		f.Where = append(f.Where, d.hotPlaces(c.name)...)
+		f.Where = append(f.Where[:min(len(f.Where), 1)], d.hotPlaces(c.name)...)
 		f.Advice = "Divide that among goroutines, begin it earlier, or let the others do other work until it is done."
 	case Imbalance:
 		f.Title = fmt.Sprintf("Uneven work: %s of the capacity was idle while the last of the %s %s ran.", lost, format.Count(d.boxes[c.name].Goroutines), format.Func(c.name))
@@ -89,12 +93,16 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Where = d.places(top.Site)
 		}
 		f.Advice = fewerCalls
+		if c.name != severalPlaces && d.startsCommands(c) {
+			f.Title = fmt.Sprintf("Starting commands (os/exec) at %s held processors for %s.", at, held)
+			f.Advice = "A processor is held until the system has loaded the command. Start fewer commands that do more each, or do their work in the program."
+		}
 		d.andAlone(&f, c)
 		without(&f, "the calls", "without the code around them")
 	case Blocking:
 		lost = format.Percent(c.lost-c.alone, d.l.Capacity)
 		f.Title, f.Advice = idles("Waiting for system calls", at, lost, d.times(c, "call", "calls")), "Have more of them under way at a time, or fewer (fsync, small reads)."
-		if d.waitsIn(c.place, contention.SyscallKind, "os.(*Process).") {
+		if command(top) {
 			f.Title, f.Advice = idles("Waiting for a command (os/exec)", at, lost, d.times(c, "time", "times")), slowCommand
 		}
 		d.andAlone(&f, c)
@@ -574,7 +582,7 @@ func (d *diagnosis) queues(c *cause) bool {
 		return false
 	}
 	row := d.lockRow(c.place)
-	if row == nil {
+	if row == nil || d.used() < d.l.Capacity*7/10 {
 		return false
 	}
 	var most float64

@@ -60,7 +60,7 @@ type Category string
 const (
 	Code      Category = "code"      // goroutines of the program ran Go code
 	C         Category = "c"         // goroutines of the program ran C code
-	Syscall   Category = "syscall"   // a system call held the processor
+	Syscall   Category = "syscall"   // a system call held the processor, such as one that starts a command
 	GCWorker  Category = "gc-worker" // mark workers of the collector and its other goroutines
 	GCAssist  Category = "gc-assist" // goroutines of the program marked for the collector, to pay for allocations
 	GCSweep   Category = "gc-sweep"  // goroutines of the program swept, to pay for allocations
@@ -113,6 +113,9 @@ type Row struct {
 	// come from the call chain that accounts for most of Time, if there is one. Rows of less
 	// than a thousandth of the capacity have callers only at go statements.
 	Callers []timeline.Place `json:"callers,omitempty"`
+	// Callee is the function that Site called, for system calls and waits for them, such as
+	// os.(*File).Sync. It comes from the same call chain as Callers.
+	Callee string `json:"callee,omitempty"`
 	// Wait is what the goroutine that ran next had waited for, as in timeline.Wait. For code,
 	// it is the kind of lock whose methods contained samples of the CPU profiler: goroutines
 	// spun for the lock or woke others.
@@ -121,6 +124,8 @@ type Row struct {
 	// the place.
 	Waker     string         `json:"waker,omitempty"`
 	WakerSite timeline.Place `json:"waker_site,omitzero"`
+	// All reports whether what woke it woke all that waited, as sync.Cond.Broadcast does.
+	All bool `json:"all,omitempty"`
 	// Beside is the name of the goroutines that ran on other processors while this one was
 	// empty: [None], a name if all had the same, or [Several].
 	Beside string `json:"beside,omitempty"`

@@ -66,6 +66,10 @@ func Merge(ledgers ...*Ledger) (*Ledger, error) {
 			if sum.Callers = slices.Clip(sum.Callers[:same]); same == 0 {
 				sum.Callers = nil
 			}
+			if sum.Callee != r.Callee {
+				sum.Callee = ""
+			}
+			sum.All = sum.All && r.All
 			ok = ok && sum.add(&r)
 		}
 		if !ok {

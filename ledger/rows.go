@@ -91,6 +91,7 @@ type row struct {
 	queue float64 // in ns·goroutines
 	// blocked is the part of time of slices that ended with a wait, where the call chain is.
 	blocked timeline.Time
+	all     bool // see Row.All
 	majority
 }
 
@@ -244,8 +245,11 @@ func (o *Observer) book(m *member, stack *timeline.Stack, blocks bool) {
 		return
 	}
 	c := o.category(m)
-	if c == catGCAssist {
+	switch {
+	case c == catGCAssist:
 		stack = o.assists[m.g]
+	case c == catCode && stack.Forks():
+		c = catSyscall
 	}
 	group := m.group
 	if c == catRuntime && o.stop == stopRuntime && o.stopper == m.g {
@@ -445,6 +449,7 @@ func (o *Observer) bookEmpty(k rowKey, c *cause, t timeline.Time) {
 	r.add(stack, t)
 	r.time += t
 	r.count++
+	r.all = k.wakerSite != nil && c.wakerStack.WakesAll()
 }
 
 // littleWork is how many times as long processors were empty as a group ran that has little to do.
@@ -526,7 +531,9 @@ func (o *Observer) Ledger() *Ledger {
 			sum.queue += fixed(r.queue)
 			continue
 		}
-		add(o.row(k), r.time, r.blocked, r.count, fixed(r.queue), r.majority)
+		named := o.row(k)
+		named.All = r.all
+		add(named, r.time, r.blocked, r.count, fixed(r.queue), r.majority)
 	}
 	for group, sum := range totals {
 		o.divide(group, sum, func(k sampleKey, t timeline.Time, queue uint64, m majority) {
@@ -546,6 +553,9 @@ func (o *Observer) Ledger() *Ledger {
 		if f.Time >= l.Capacity/1000 || f.Wait == timeline.WaitCreated.String() { // skip the many small rows to save memory
 			var s *timeline.Stack
 			s, f.Callers = most(f.stacks)
+			if f.Category == Syscall || f.Wait == timeline.WaitSyscall.String() {
+				f.Callee = callee(s)
+			}
 			if f.Category == Code && time.Duration(f.blocked) < f.Time/2 && shares(s) {
 				f.Shared = f.Time
 			}
@@ -700,6 +710,16 @@ func callers(s *timeline.Stack) (places []timeline.Place) {
 		places = slices.Delete(places, maxCallers/2, n-maxCallers/2)
 	}
 	return places
+}
+
+// callee returns the function that the site of a call chain called, "" if the chain ends there.
+func callee(s *timeline.Stack) string {
+	if s != nil {
+		if i := slices.Index(s.Frames, s.Site()); i > 0 {
+			return s.Frames[i-1].Func
+		}
+	}
+	return ""
 }
 
 func placeOf(f *timeline.Frame) timeline.Place {

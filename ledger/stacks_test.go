@@ -133,6 +133,41 @@ func TestSharedCode(t *testing.T) {
 	}
 }
 
+// What runs up to the end of a fork is the system call that forks, and not code. A goroutine that all
+// others are woken with waited for the last one to arrive.
+func TestForkAndBroadcast(t *testing.T) {
+	o := NewObserver(Options{})
+	show := player(o, 1)
+	g, h := &timeline.Goroutine{ID: 1, Index: 0, Func: "main.run"}, &timeline.Goroutine{ID: 2, Index: 1, Func: "main.run"}
+	fork := chain("syscall.read", "syscall.forkExec", "os.StartProcess", "main.start", "main.run")
+	all := chain("sync.(*Cond).Broadcast", "main.arrive", "main.run")
+	for s, name := range map[*timeline.Stack]string{fork: "forks", all: "wakes"} {
+		*field[bool](reflect.ValueOf(s).Elem(), name) = true
+		*field[*timeline.Frame](reflect.ValueOf(s).Elem(), "site") = s.Frames[len(s.Frames)-2]
+	}
+	show(1000, g, timeline.Running, nil)
+	*field[*timeline.Stack](reflect.ValueOf(g).Elem().FieldByName("cur"), "stack") = fork
+	show(51_000, g, timeline.Waiting, nil)
+	show(71_000, h, timeline.Runnable, func(tr *timeline.Transition) {
+		tr.State, tr.Wait, tr.Waker, tr.WakerStack = timeline.Waiting, timeline.WaitCond, g, all
+	})
+	show(71_000, h, timeline.Running, nil)
+	o.End(101_000)
+	l := o.Ledger()
+	var forked, woken time.Duration
+	for _, r := range l.Rows {
+		if r.Category == Syscall && r.Site.Func == "main.start" && r.Callee == "os.StartProcess" {
+			forked += r.Time
+		}
+		if r.All && r.Waker == "main.run" && r.WakerSite.Func == "main.arrive" {
+			woken += r.Time
+		}
+	}
+	if forked != 50_000 || woken != 20_000 {
+		t.Errorf("forked for %d ns, want 50,000; idle until all were woken for %d ns, want 20,000: %+v", forked, woken, l.Rows)
+	}
+}
+
 // One goroutine computes, then wakes another one that is missing on the second processor.
 func TestStacksOfWait(t *testing.T) {
 	o := NewObserver(Options{Stacks: true})

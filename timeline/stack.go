@@ -39,6 +39,8 @@ type Stack struct {
 	block  *Stack             // the stack without the runtime's parking frames; itself if it has none
 	inC    bool               // a system call with this stack is a call of C
 	fromC  bool               // the root is a call of Go from C
+	forks  bool               // see Forks
+	wakes  bool               // see WakesAll
 	site   *Frame             // see Site
 }
 
@@ -165,11 +167,22 @@ func (t *stackTable) classify(s *Stack) {
 	s.calls = t.callsOf(s.Frames)
 	s.block = s
 	s.inC, s.fromC, s.site = callsC(s.Frames), s.Root().Func == callback, siteOf(s.Frames)
+	s.forks = slices.ContainsFunc(s.Frames, func(f *Frame) bool { return f.Func == "syscall.forkExec" })
 	var skip int
+	s.wakes = s.Frames[0].Func == "sync.(*Cond).Broadcast"
 	if s.parked, skip = waitOfStatus(s); skip > 0 {
 		s.block = t.internFrames(s.Frames[skip:])
 	}
 }
+
+// Forks reports whether a goroutine with this call chain starts a command. The system call that forks
+// the process leaves no event, and holds the thread until the command has been loaded: the slice that
+// ends there is that call. It returns false for a nil Stack.
+func (s *Stack) Forks() bool { return s != nil && s.forks }
+
+// WakesAll reports whether a goroutine with this call chain wakes all others that wait for a
+// sync.Cond. It returns false for a nil Stack.
+func (s *Stack) WakesAll() bool { return s != nil && s.wakes }
 
 // Place is a place in the source. The zero value is an unknown place.
 type Place struct {

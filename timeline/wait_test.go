@@ -215,3 +215,27 @@ func TestInLock(t *testing.T) {
 		}
 	}
 }
+
+// The call chain of an event shows a fork, and a Broadcast.
+func TestForksAndWakesAll(t *testing.T) {
+	for _, tt := range []struct {
+		chain        []string
+		forks, wakes bool
+	}{
+		{[]string{"syscall.read", "syscall.readlen", "syscall.forkExec", "os.StartProcess", "main.run"}, true, false},
+		{[]string{"sync.(*Cond).Broadcast", "main.arrive"}, false, true},
+		{[]string{"sync.(*Cond).Signal", "main.put"}, false, false},
+		{[]string{"syscall.read", "os.(*File).Read", "main.read"}, false, false},
+	} {
+		var frames []*Frame
+		for _, fn := range tt.chain {
+			frames = append(frames, &Frame{Func: fn})
+		}
+		if s := newStackTable().internFrames(frames); s.Forks() != tt.forks || s.WakesAll() != tt.wakes {
+			t.Errorf("%q: forks %v, wakes all %v", tt.chain, s.Forks(), s.WakesAll())
+		}
+	}
+	if s := (*Stack)(nil); s.Forks() || s.WakesAll() {
+		t.Error("no call chain forks or wakes")
+	}
+}
