@@ -321,7 +321,7 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
-	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeUnder, d.mergeLimited, d.mergeTurns, d.mergePieces} {
+	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeWithin, d.mergeUnder, d.mergeLimited, d.mergeTurns, d.mergePieces} {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
@@ -509,6 +509,34 @@ func (d *diagnosis) mergeHeld() {
 				}
 			}
 			if all > 0 && held(wait) > all/2 {
+				lock.take(c)
+			}
+		}
+	}
+}
+
+// mergeWithin adds to a lock what goroutines wait for between the lines where they acquire and
+// release it, if others waited for the lock for as long. The trace may not show that they had
+// it, because a lock that is free is acquired without an event.
+func (d *diagnosis) mergeWithin() {
+	for _, lock := range d.causes {
+		row := d.lockRow(lock.place)
+		if lock.kind != Lock || row == nil || d.windowed() {
+			continue
+		}
+		spans := d.spansOf(lock.place)
+		for _, c := range d.causes {
+			if c.kind != Sleep && c.kind != Blocking && c.kind != Network && c.kind != Timer || len(c.rows) == 0 {
+				continue
+			}
+			var within time.Duration
+			for r := range d.rowsOf(c) {
+				if spans.contain(r) {
+					within += r.Time
+				}
+			}
+			if within > c.lost/2 && row.Waited*time.Duration(d.l.Procs) >= c.lost {
+				lock.inside = append(lock.inside, inside{kind: c.kind, place: c.place})
 				lock.take(c)
 			}
 		}

@@ -68,6 +68,7 @@ var programs = []causes.Program{
 	}),
 	program("a serial part beside a ticker", "serial", "serially", func(p int) { besideTicker(p) }),
 	program("a serial sum of parallel counts", "serial", "join", reduced),
+	program("a cache that one goroutine fills", "lock", "(*filled).get", filling),
 	program("short commands", "syscall", "convert", func(int) { convert() }),
 	program("a barrier with a condition", "imbalance", "(*barrier).arrive", inStep),
 	program("the same asked on one processor", "one-processor|saturated", "", func(int) { oneProc(sharedOften) }),
@@ -286,6 +287,32 @@ func lookUp(group *singleflight.Group, steps int) {
 	group.Do("key", func() (any, error) {
 		causes.Spin(steps)
 		return nil, nil
+	})
+}
+
+// filled is a cache that loads a value with its lock, while others wait for the same value.
+type filled struct {
+	mu sync.Mutex
+	of map[int]bool
+}
+
+func (f *filled) get(key int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.of[key] {
+		return
+	}
+	time.Sleep(2 * time.Millisecond)
+	f.of[key] = true
+}
+
+func filling(procs int) {
+	f := &filled{of: map[int]bool{}}
+	causes.Parallel(4*procs, func(int) {
+		for key := range 100 {
+			f.get(key)
+			causes.Spin(20_000)
+		}
 	})
 }
 

@@ -40,7 +40,7 @@ func (d *diagnosis) leaks() (verdict.Finding, bool) {
 		if u.Waiter.Stack == nil || u.Kind == contention.NetworkKind || u.Kind == contention.SleepKind || u.Kind == contention.SyscallKind || u.Kind == contention.GCKind {
 			continue
 		}
-		p, _ := d.placeIn(u.Waiter.Stack)
+		p := d.waitsAt(u.Waiter.Stack)
 		k := key{u.Waiter.Group, p}
 		if left[k] == nil {
 			left[k] = &leak{group: k.group, place: p}
@@ -82,9 +82,18 @@ func (d *diagnosis) leaked(l *leak) bool {
 		if w.Waiter.Group != l.group || w.Waiter.Stack == nil {
 			continue
 		}
-		if p, _ := d.placeIn(w.Waiter.Stack); p == l.place {
+		if d.waitsAt(w.Waiter.Stack) == l.place {
 			went += w.Contentions
 		}
 	}
 	return went*10 <= l.count
+}
+
+// waitsAt returns the place of a wait in the program's own code, or else in the library that waits.
+func (d *diagnosis) waitsAt(s *contention.Stack) timeline.Place {
+	p, _ := d.placeIn(s)
+	if frames := framesOf(s); p == (timeline.Place{}) && len(frames) > 0 {
+		p = placeOf(frames[0])
+	}
+	return p
 }

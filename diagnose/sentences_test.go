@@ -192,6 +192,10 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{calls(placeOf("main.read", 3), 600*ms)}, sentence: "System calls at main.read main.go:3 held processors for 30% of the capacity (600,000 calls of 1 µs)."},
 		{rows: []ledger.Row{{Category: ledger.Syscall, Group: "main.serve", Site: placeOf("main.run", 3), Callee: "os/exec.(*Cmd).Run", Time: 600 * ms, Count: 3000}, {Category: ledger.NoWork, Beside: "main.serve", Time: time.Second, Count: 1}},
 			sentence: "Starting commands (os/exec) at main.run main.go:3 held processors for 30% of the capacity (3,000 calls of 200 µs); while main.serve ran alone, the other processors had nothing to do for 50%."},
+		// A goroutine that sleeps between where it acquires and releases a lock has the lock.
+		{rows: []ledger.Row{{Category: ledger.Outside, Group: "main.take", Site: placeOf("main.take", 5), Wait: "sleep", Beside: ledger.None, Time: 600 * ms, Count: 9}, lockRow(ledger.Idle, 400*ms)},
+			waits: locked(3*time.Second, 0), sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
+			advice: "Its owners waited themselves (sleep) at main.take main.go:5. Hold it for less time, or divide what it guards among several locks."},
 		{rows: []ledger.Row{idle(ledger.Idle, "once", "main.work", time.Second)}, waits: []contention.Wait{wait(contention.OnceKind, stackOf("golang.org/x/sync/singleflight.(*Group).Do", 90, "main.take", 3))},
 			sentence: "Done once for all that ask at a time (singleflight): processors had nothing to do for 50% of the capacity while main.work ran, which others waited for at main.take main.go:3."},
 		// The last one to arrive at a barrier wakes all others.

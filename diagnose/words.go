@@ -523,6 +523,8 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 			known = " of the " + format.Percent(row.Blamed, row.Waited) + " in which they are known"
 		}
 		f.Advice = "While others waited, its owners " + did + known + ". " + f.Advice
+	} else if len(c.inside) > 0 {
+		f.Advice = "Its owners waited themselves (" + string(c.inside[0].kind) + ") at " + c.inside[0].place.String() + ". " + f.Advice
 	}
 	if d.windowed() {
 		return
