@@ -256,7 +256,7 @@ type cursor struct {
 	byG       wireformat.Numbers
 	reasonIDs map[string]int32
 	nameIDs   map[string]int32
-	recent    []recentCalls // by goroutine
+	states    []goState // by local number of the goroutine
 
 	live, peak int // goroutines created less those that exited, and the maximum of that
 
@@ -265,14 +265,21 @@ type cursor struct {
 	full   bool // a table has no room to grow
 }
 
-// recentCalls are call chains that were noted for a goroutine: the latest one, and the two latest
-// ones as evidence. −1 means none.
-type recentCalls struct {
+// goState is the state of a goroutine while a generation is decoded.
+type goState struct {
+	// Call chains that were noted for it: the latest one, and the two latest ones as evidence.
+	// −1 means none.
 	last   int32
 	latest [2]int32
+
+	// Of wireCursor only. seq is a count of events of the generation. extra is the index of
+	// extras + 1.
+	seq    uint32
+	extra  int32
+	status State // NotExist also stands for a goroutine that was only mentioned
 }
 
-// nothingRecent is the value of recentCalls.latest if there are none, or if the goroutine has a new
+// nothingRecent is the value of goState.latest if there are none, or if the goroutine has a new
 // name.
 var nothingRecent = [2]int32{-1, -1}
 
@@ -302,16 +309,16 @@ func (c *cursor) roomForGs() {
 	}
 	// slices.Grow would allocate twice as much with the race detector.
 	c.d.gs = append(make([]localG, 0, want), c.d.gs...)
-	c.recent = append(make([]recentCalls, 0, want), c.recent...)
+	c.states = append(make([]goState, 0, want), c.states...)
 	c.byG.Grow(want)
 }
 
 // goroutine returns the local number of a goroutine, which it adds if it is new.
-func (c *cursor) goroutine(id int64) int32 {
-	g, isNew := c.byG.Add(uint64(id))
+func (c *cursor) goroutine(id uint64) int32 {
+	g, isNew := c.byG.Add(id)
 	if isNew {
-		c.d.gs = append(c.d.gs, localG{id: id, name: -1, stack: -1, site: -1, shown: -1})
-		c.recent = append(c.recent, recentCalls{-1, nothingRecent})
+		c.d.gs = append(c.d.gs, localG{id: int64(id), name: -1, stack: -1, site: -1, shown: -1})
+		c.states = append(c.states, goState{last: -1, latest: nothingRecent, status: NotExist})
 	}
 	return g
 }
@@ -351,20 +358,19 @@ func (c *cursor) put(code uint8, g, x, y int32) {
 	dt := c.now - c.recorded // not negative: decoders emit increasing times
 	c.recorded = c.now
 	if uint64(dt) > maxDelta {
-		c.put(codeSkip, 0, int32(dt), int32(dt>>32))
+		c.add(record{uint32(codeSkip), 0, int32(dt), int32(dt >> 32)})
 		dt = 0
 	}
-	if c.n >= recordsPerChunk || c.chunk == nil {
-		c.nextChunk()
-	}
-	s := &c.chunk[c.n&(recordsPerChunk-1)]
-	c.n++
-	s.head, s.g, s.x, s.y = uint32(dt)<<8|uint32(code), g, x, y
+	c.add(record{uint32(dt)<<8 | uint32(code), g, x, y})
 }
 
-func (c *cursor) nextChunk() {
-	c.chunk, c.n = chunkPool.Get().(*chunk), 0
-	c.d.chunks = append(c.d.chunks, c.chunk)
+func (c *cursor) add(r record) {
+	if c.n >= recordsPerChunk || c.chunk == nil {
+		c.chunk, c.n = chunkPool.Get().(*chunk), 0
+		c.d.chunks = append(c.d.chunks, c.chunk)
+	}
+	c.chunk[c.n&(recordsPerChunk-1)] = r
+	c.n++
 }
 
 // real notes that the time of the current event is that of an action. The time of a status is not.
@@ -416,7 +422,7 @@ func (c *cursor) createdInC(g int32) {
 	c.created(g, -1, -1)
 	if l := &c.d.gs[g]; l.name < 0 {
 		l.name = c.nameID(callback)
-		c.recent[g].latest = nothingRecent
+		c.states[g].latest = nothingRecent
 	}
 }
 
@@ -457,7 +463,7 @@ func (c *cursor) name(g int32, rank nameRank, stack int32) {
 	}
 	if fn := s.Root().Func; fn != "" {
 		l.name, l.source = c.nameID(fn), rank
-		c.recent[g].latest = nothingRecent
+		c.states[g].latest = nothingRecent
 	}
 }
 
@@ -467,7 +473,7 @@ func (c *cursor) name(g int32, rank nameRank, stack int32) {
 // more to note.
 func (c *cursor) shown(g, stack int32, byItself bool) {
 	v := evidence(stack, byItself)
-	r := &c.recent[g]
+	r := &c.states[g]
 	r.last = stack
 	again := r.latest[1] == v
 	r.latest[0], r.latest[1] = v, r.latest[0]
@@ -483,7 +489,7 @@ func (c *cursor) shown(g, stack int32, byItself bool) {
 
 // does notes the call chain with which a goroutine started or woke another, if both are known.
 func (c *cursor) does(g, stack int32) {
-	if g >= 0 && stack >= 0 && c.recent[g].last != stack {
+	if g >= 0 && stack >= 0 && c.states[g].last != stack {
 		c.shown(g, stack, true)
 	}
 }

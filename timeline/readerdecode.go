@@ -110,7 +110,7 @@ func firstLine(s string) string {
 // by returns the local number of the executing goroutine, or −1.
 func (c *readerCursor) by(ev *trace.Event) int32 {
 	if id := ev.Goroutine(); id != trace.NoGoroutine {
-		return c.goroutine(int64(id))
+		return c.goroutine(uint64(id))
 	}
 	return -1
 }
@@ -173,7 +173,7 @@ func (c *readerCursor) event(ev *trace.Event) {
 	case trace.EventLabel:
 		l := ev.Label()
 		if l.Resource.Kind == trace.ResourceGoroutine {
-			c.aux(ev, true, aux{kind: auxLabel, name: l.Label, at: int64(c.goroutine(int64(l.Resource.Goroutine())))})
+			c.aux(ev, true, aux{kind: auxLabel, name: l.Label, at: int64(c.goroutine(uint64(l.Resource.Goroutine())))})
 		}
 	case trace.EventStackSample:
 		c.aux(ev, false, aux{kind: auxSample})
@@ -223,7 +223,7 @@ func (c *readerCursor) rangeEvent(ev *trace.Event, code uint8) {
 	r := ev.Range()
 	switch r.Scope.Kind {
 	case trace.ResourceGoroutine:
-		of := c.goroutine(int64(r.Scope.Goroutine()))
+		of := c.goroutine(uint64(r.Scope.Goroutine()))
 		c.rangeOf(code, r.Name, 1, of, c.lookup(ev.Stack()))
 	case trace.ResourceProc:
 		c.rangeOf(code, r.Name, 0, narrowProc(int64(r.Scope.Proc())), c.by(ev))
@@ -273,7 +273,7 @@ func (c *readerCursor) transition(ev *trace.Event) {
 func (c *readerCursor) goTransition(ev *trace.Event, st *trace.StateTransition) {
 	f, t := st.Goroutine()
 	from, to := localState(f), localState(t)
-	g := c.goroutine(int64(st.Resource.Goroutine()))
+	g := c.goroutine(uint64(st.Resource.Goroutine()))
 	c.at(ev)
 	if from == Unknown || from == to {
 		stack := c.lookup(st.Stack)
@@ -289,7 +289,7 @@ func (c *readerCursor) goTransition(ev *trace.Event, st *trace.StateTransition) 
 		c.does(x, y)
 	case from == Running && to != NotExist:
 		x, y = c.reason(st.Reason), c.lookup(st.Stack)
-		if y >= 0 && c.recent[g].last != y {
+		if y >= 0 && c.states[g].last != y {
 			c.shown(g, y, to != Runnable && st.Reason != "preempted")
 		}
 	}

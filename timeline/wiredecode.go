@@ -114,16 +114,18 @@ func (wd *wireDecoder) decodeBytes(data []byte, opt wireformat.Options) (*decode
 	if err == nil {
 		err = c.begin(newFrameTable(gen, wd.stacks))
 	}
-	for n := 0; err == nil; n++ {
-		if len(d.gs)+4 > cap(d.gs) {
+	for checks := 0; err == nil; {
+		if !c.hasRoom() {
 			c.roomForGs()
-			c.states = append(make([]goState, 0, cap(d.gs)), c.states...)
 		}
 		switch {
-		case c.full, n&(1<<12-1) == 0 && wd.meter.Exceeded():
+		case c.full, c.left <= 0 && checks&(1<<5-1) == 0 && wd.meter.Exceeded():
 			err = wireformat.ErrMemory
-		case n&(1<<7-1) == 0 && wd.ctx.Err() != nil:
+		case c.left <= 0 && wd.ctx.Err() != nil:
 			err = wd.ctx.Err()
+		case c.left <= 0:
+			c.left = 1 << 7
+			checks++
 		default:
 			err = c.next()
 		}

@@ -22,7 +22,6 @@ type wireCursor struct {
 	byThread wireformat.Numbers
 	heap     []waiting // threads with events left
 	samples  []wireformat.Sample
-	states   []goState // by local number of the goroutine
 	procs    []proc
 	byProc   wireformat.Numbers
 	extras   []extra
@@ -34,6 +33,7 @@ type wireCursor struct {
 	// invalid is why the current event cannot be read although it can come next.
 	invalid error
 	isStuck bool // no thread can proceed
+	left    int  // number of events until the limits of the pass are checked
 
 	stackOf    []int32          // by index of wireformat: number of the call chain + 2, 0 = unknown
 	reasonOf   []int32          // by index of the string + 1: number + 1
@@ -47,11 +47,13 @@ type waiting struct {
 	t    int32 // index of the thread
 }
 
-// thread is a thread with its next two events.
+// thread is a thread with its next events.
 type thread struct {
 	wireformat.Thread
-	more bool  // there is a next event
-	bad  error // why there is none, if the trace is damaged
+	events []wireformat.Event // the current one and those that follow: at least one, if there is any
+	buffer []wireformat.Event // for events
+	last   int64              // time of the event before those
+	bad    error              // why there are no more after those, if the trace is damaged
 
 	none   bool  // it stands for events without a thread
 	number int32 // local, −1 if none yet
@@ -59,20 +61,21 @@ type thread struct {
 	p      int32 // its processor, −1 if none
 	seen   bool  // one of its events was tried, or another thread referred to it
 	bound  bool  // it had a goroutine
-
-	events [2]wireformat.Event
-	cur    uint8 // index of the current one, modulo 2; pointers would cost write barriers
 }
 
-// ev returns the current event of a thread, and ahead the next one.
-func (t *thread) ev() *wireformat.Event    { return &t.events[t.cur&1] }
-func (t *thread) ahead() *wireformat.Event { return &t.events[t.cur&1^1] }
+// ahead is the number of events of a thread that are read at once.
+const ahead = 32
 
-// goState is the state of a goroutine. NotExist stands for one that was only mentioned, too.
-type goState struct {
-	seq    uint64
-	extra  int32 // index + 1
-	status State
+// ev returns the current event of a thread.
+func (t *thread) ev() *wireformat.Event { return &t.events[0] }
+
+// read reads more events of a thread, unless t.bad is set.
+func (c *wireCursor) read(t *thread) {
+	if t.bad == nil {
+		n, m := copy(t.buffer, t.events), 0
+		m, t.bad = c.gen.Next(&t.Thread, t.buffer[n:])
+		t.events = t.buffer[:n+m]
+	}
 }
 
 // proc is the state of a processor.
@@ -124,14 +127,12 @@ func (c *wireCursor) begin(of frameTable) error {
 	for i := range c.gen.Threads {
 		t := c.thread(c.gen.Threads[i].ID)
 		t.Thread = c.gen.Threads[i]
-		more, err := c.gen.Advance(&t.Thread, t.ev())
-		if err != nil {
-			return err
-		}
-		if more {
-			t.more, t.bad = c.gen.Advance(&t.Thread, t.ahead())
+		t.buffer = make([]wireformat.Event, min(ahead, 2+t.Size()/2))
+		if c.read(t); len(t.events) > 0 {
 			c.heap = append(c.heap, waiting{t.ev().Time, int32(i)})
 			c.up(len(c.heap) - 1)
+		} else if t.bad != nil {
+			return t.bad
 		}
 	}
 	if k := c.gen.Clock; c.gen.HasClock {
@@ -152,24 +153,54 @@ func (c *wireCursor) thread(id uint64) *thread {
 	return c.threads[i]
 }
 
-// next records the next event, or the three of a coroutine switch. At the end, it returns io.EOF.
+// next records the next events: at least one, and at most c.left unless c.left is less. At the end,
+// it returns io.EOF.
 func (c *wireCursor) next() error {
-	switch {
+	limit := int64(math.MaxInt64) // the time of the next event of another thread
+	switch c.left--; {
 	case len(c.samples) > 0 && (len(c.heap) == 0 || c.samples[0].Time < c.heap[0].time):
 		c.sample(&c.samples[0])
 		c.samples = c.samples[1:]
 		return c.invalid
+	case len(c.samples) > 0:
+		limit = c.samples[0].Time
 	case len(c.heap) == 0:
 		return io.EOF
 	}
-	// Mostly, the thread at the root of the heap can go on.
-	if ok, err := c.try(0); ok || err != nil {
-		return err
+	for _, w := range c.heap[1:min(3, len(c.heap))] {
+		limit = min(limit, w.time)
 	}
+	// Mostly, the thread at the root of the heap can go on.
+	t := c.threads[c.heap[0].t]
+	for {
+		ok, err := c.try(t)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			c.moved(0)
+			return c.tryOthers()
+		case len(t.events) == 0 || t.events[0].Time > limit || c.left <= 0 || !c.hasRoom():
+			c.moved(0)
+			return nil
+		}
+		c.left--
+	}
+}
+
+// hasRoom reports whether there is room for the goroutines of another event.
+func (c *wireCursor) hasRoom() bool { return len(c.d.gs)+4 <= cap(c.d.gs) }
+
+// tryOthers records an event of another thread than the one at the root of the heap.
+func (c *wireCursor) tryOthers() error {
 	// A sorted heap is a heap.
 	order.Stable(c.heap, func(a, b waiting) int { return cmp.Compare(a.time, b.time) })
 	for i := 1; i < len(c.heap); i++ {
-		if ok, err := c.try(i); ok || err != nil {
+		ok, err := c.try(c.threads[c.heap[i].t])
+		if ok {
+			c.moved(i)
+		}
+		if ok || err != nil {
 			return err
 		}
 	}
@@ -179,13 +210,17 @@ func (c *wireCursor) next() error {
 	return wireformat.Broken(t.ev().At, "no thread can go on: an event that must come before the one of type %d at %d ns on thread %d is missing", t.ev().Type, w.time, int64(t.ID))
 }
 
-// try records the next event of the thread at index i of the heap, unless the event has to wait for
-// one of another thread.
-func (c *wireCursor) try(i int) (bool, error) {
-	t := c.threads[c.heap[i].t]
+// try records the next event of a thread and goes to the one after it, unless the event has to wait
+// for one of another thread.
+func (c *wireCursor) try(t *thread) (bool, error) {
 	gs := len(c.d.gs)
-	// The Reader reads the event after this one before it shows this one.
-	c.invalid = t.bad
+	switch {
+	case len(t.events) == 1:
+		// The Reader reads the event after this one before it shows this one.
+		c.invalid = t.bad
+	case c.invalid != nil:
+		c.invalid = nil
+	}
 	ok, err := c.take(t, t.ev())
 	if ok && err == nil {
 		err = c.invalid
@@ -195,25 +230,25 @@ func (c *wireCursor) try(i int) (bool, error) {
 		return false, err
 	}
 	if ok {
-		c.advance(t, i)
+		t.last = t.events[0].Time
+		if t.events = t.events[1:]; len(t.events) == 1 {
+			c.read(t)
+		}
 	}
 	return ok, nil
 }
 
-// advance goes to the next event of the thread at index i of the heap.
-func (c *wireCursor) advance(t *thread, i int) {
-	if !t.more {
+// moved restores the order of the heap after the thread at index i has gone on.
+func (c *wireCursor) moved(i int) {
+	h := c.heap
+	t := c.threads[h[i].t]
+	if len(t.events) == 0 {
 		c.remove(i)
 		return
 	}
-	t.cur++
-	t.more, t.bad = c.gen.Advance(&t.Thread, t.ahead())
-	h := c.heap
 	h[i].time = t.ev().Time
-	if at := h[i].time; i == 0 || c.up(i) == i {
-		if l := 2*i + 1; l < len(h) && (h[l].time < at || l+1 < len(h) && h[l+1].time < at) {
-			c.down(i)
-		}
+	if i == 0 || c.up(i) == i {
+		c.down(i)
 	}
 }
 
@@ -293,7 +328,7 @@ func (c *wireCursor) horizon(procs uint64) (ns int64, ok bool) {
 		case t == nil: // a missing thread may hold it
 			ns = min(ns, p.since)
 		case !waits: // it is the last event of the thread
-			ns = min(ns, t.ev().Time)
+			ns = min(ns, t.last)
 		case p.status == wireformat.ProcSyscall && (end == wireformat.GoSyscallEndBlock || end == wireformat.ProcStart):
 			ns = min(ns, p.since) // the thread lost it in the system call, at an unknown time
 		}
@@ -325,10 +360,10 @@ func (c *wireCursor) changes() (map[change]bool, map[*thread]wireformat.Type) {
 				}
 			}
 		}
-		if see(t.ev()); t.more {
-			see(t.ahead())
-			c.gen.Rest(&t.Thread, see)
+		for i := range t.events {
+			see(&t.events[i])
 		}
+		c.gen.Rest(&t.Thread, see)
 	}
 	return next, ends
 }
@@ -394,15 +429,6 @@ func (c *wireCursor) has(t *thread, n need) error {
 // bind sets the goroutine that a thread executes.
 func (t *thread) bind(g int32) { t.g, t.bound = g, true }
 
-// enter returns the local number of a goroutine, which it adds if it is new.
-func (c *wireCursor) enter(id uint64) int32 {
-	g := c.goroutine(int64(id))
-	if int(g) == len(c.states) {
-		c.states = append(c.states, goState{status: NotExist})
-	}
-	return g
-}
-
 // exit clears the state of a goroutine but keeps its number.
 func (c *wireCursor) exit(g int32) {
 	c.live--
@@ -429,7 +455,7 @@ func (c *wireCursor) extraOf(g int32) *extra {
 func (c *wireCursor) take(t *thread, ev *wireformat.Event) (bool, error) {
 	t.seen = true
 	args := &ev.Args
-	if n := needs[ev.Type]; n != nothing {
+	if n := needs[ev.Type]; n != nothing && (t.g < 0 || t.p < 0 || t.none || c.states[t.g].status != Running) {
 		if err := c.has(t, n); err != nil {
 			return false, err
 		}
@@ -441,7 +467,7 @@ func (c *wireCursor) take(t *thread, ev *wireformat.Event) (bool, error) {
 			return false, nil
 		}
 		s := &c.states[g]
-		if s.status != Runnable || args[1] != s.seq+1 {
+		if s.status != Runnable || args[1] != uint64(s.seq)+1 {
 			return false, nil
 		}
 		if err := c.has(t, aProc); err != nil {
@@ -450,7 +476,7 @@ func (c *wireCursor) take(t *thread, ev *wireformat.Event) (bool, error) {
 		if t.g >= 0 {
 			return false, contradicts(t, hasG)
 		}
-		s.status, s.seq = Running, args[1]
+		s.status, s.seq = Running, s.seq+1
 		c.place(t, stepCode(Runnable, Running), g)
 		t.bind(g)
 
@@ -467,10 +493,10 @@ func (c *wireCursor) take(t *thread, ev *wireformat.Event) (bool, error) {
 			return false, nil
 		}
 		s := &c.states[g]
-		if s.status != Waiting || args[1] != s.seq+1 {
+		if s.status != Waiting || args[1] != uint64(s.seq)+1 {
 			return false, nil
 		}
-		s.status, s.seq = Runnable, args[1]
+		s.status, s.seq = Runnable, s.seq+1
 		c.wake(t, g, args[2])
 
 	case wireformat.GoSyscallBegin:
@@ -563,7 +589,7 @@ func (c *wireCursor) create(t *thread, id uint64, status State) (g int32, err er
 	if id == none {
 		return 0, contradicts(t, badNumber)
 	}
-	g = c.enter(id)
+	g = c.goroutine(id)
 	s := &c.states[g]
 	if s.status != NotExist {
 		return 0, contradicts(t, isThere)
@@ -606,7 +632,7 @@ func (c *wireCursor) takeSwitch(t *thread, ev *wireformat.Event) (bool, error) {
 		return false, err
 	}
 	g := c.byG.Find(ev.Args[0])
-	if g < 0 || c.states[g].status != Waiting || ev.Args[1] != c.states[g].seq+1 {
+	if g < 0 || c.states[g].status != Waiting || ev.Args[1] != uint64(c.states[g].seq)+1 {
 		return false, nil
 	}
 	c.wake(t, g, 0)
@@ -617,7 +643,8 @@ func (c *wireCursor) takeSwitch(t *thread, ev *wireformat.Event) (bool, error) {
 		c.exit(t.g)
 		c.leave(t, stepCode(Running, NotExist))
 	}
-	c.states[g].status, c.states[g].seq = Running, ev.Args[1]
+	c.states[g].status = Running
+	c.states[g].seq++
 	c.place(t, stepCode(Runnable, Running), g)
 	t.bind(g)
 	return true, nil
@@ -626,7 +653,7 @@ func (c *wireCursor) takeSwitch(t *thread, ev *wireformat.Event) (bool, error) {
 // lose enters the coroutine that a thread runs at the beginning of the generation: its end is its
 // only event in it. See lostG.
 func (c *wireCursor) lose(t *thread) {
-	g := c.enter(uint64(lostG(int64(t.ID))))
+	g := c.goroutine(uint64(lostG(int64(t.ID))))
 	c.d.lost = append(c.d.lost, g)
 	c.states[g].status = Running
 	c.status(g, Running, -1, c.numberOf(t), c.procOf(t))
@@ -646,7 +673,7 @@ func (c *wireCursor) takeStatus(t *thread, ev *wireformat.Event) (bool, error) {
 		return false, contradicts(t, badNumber)
 	}
 	to := goStates[status]
-	g := c.enter(id)
+	g := c.goroutine(id)
 	s := &c.states[g]
 	if s.status != NotExist && s.status != to {
 		return false, contradicts(t, otherThan)
@@ -1056,7 +1083,7 @@ func (c *wireCursor) stop(t *thread, to State, reason, stack uint64, byItself bo
 	why, at := c.textIndex(reason), c.stackIndex(stack)
 	if c.at(t) {
 		r, s := c.why(why), c.stack(at)
-		if s >= 0 && c.recent[t.g].last != s {
+		if s >= 0 && c.states[t.g].last != s {
 			c.shown(t.g, s, byItself && c.d.reasons[r] != "preempted")
 		}
 		c.real()
@@ -1145,7 +1172,7 @@ func (c *wireCursor) sample(s *wireformat.Sample) {
 	c.tick(max(Time(s.Time), c.now+1))
 	a := aux{kind: auxSample, by: -1, proc: narrowProc(int64(s.Proc)), thread: -1}
 	if s.G != 0 && s.G != none {
-		a.by = c.enter(s.G)
+		a.by = c.goroutine(s.G)
 	}
 	if s.Thread != none {
 		a.thread = c.numberOf(c.thread(s.Thread))
