@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -42,7 +41,7 @@ type record struct {
 	x, y int32
 }
 
-// Codes below codeRangeBegin are goroutine steps: from·numStates + to.
+// Codes below codeRangeBegin are goroutine steps: from<<4 + to.
 const (
 	codeRangeBegin  uint8 = 249
 	codeRangeActive uint8 = 250
@@ -55,10 +54,10 @@ const (
 	maxDelta = 1<<24 - 1
 )
 
-func stepCode(from, to State) uint8 { return uint8(from)*uint8(numStates) + uint8(to) }
+func stepCode(from, to State) uint8 { return uint8(from<<4 | to) }
 
 func stepStates(code uint8) (from, to State) {
-	return State(code / uint8(numStates)), State(code % uint8(numStates))
+	return State(code >> 4), State(code & 15)
 }
 
 // localG is what a whole generation shows of one goroutine. It is complete before the generation is
@@ -213,19 +212,13 @@ func (d *decoded) release() {
 	d.chunks = nil
 }
 
-// all returns the records, chunk by chunk.
-func (d *decoded) all() iter.Seq[[]record] {
-	return func(yield func([]record) bool) {
-		for i, c := range d.chunks {
-			n := recordsPerChunk
-			if i == len(d.chunks)-1 {
-				n = d.lastLen
-			}
-			if !yield(c[:n]) {
-				return
-			}
-		}
+// chunk returns the records of a chunk.
+func (d *decoded) chunk(i int) []record {
+	n := recordsPerChunk
+	if i == len(d.chunks)-1 {
+		n = d.lastLen
 	}
+	return d.chunks[i][:n]
 }
 
 // decoding holds the parameters for decoding a generation, besides its bytes. wireDecoder decodes
@@ -355,22 +348,23 @@ func (c *cursor) tick(t Time) {
 
 // put adds a record at the current time.
 func (c *cursor) put(code uint8, g, x, y int32) {
-	dt := c.now - c.recorded // not negative: decoders emit increasing times
+	dt := uint64(c.now - c.recorded) // not negative: decoders emit increasing times
 	c.recorded = c.now
-	if uint64(dt) > maxDelta {
-		c.add(record{uint32(codeSkip), 0, int32(dt), int32(dt >> 32)})
+	if dt > maxDelta {
+		c.put(codeSkip, 0, int32(dt), int32(dt>>32))
 		dt = 0
 	}
-	c.add(record{uint32(dt)<<8 | uint32(code), g, x, y})
+	if c.n >= recordsPerChunk || c.chunk == nil {
+		c.nextChunk()
+	}
+	r := &c.chunk[c.n&(recordsPerChunk-1)]
+	c.n++
+	r.head, r.g, r.x, r.y = uint32(dt)<<8|uint32(code), g, x, y
 }
 
-func (c *cursor) add(r record) {
-	if c.n >= recordsPerChunk || c.chunk == nil {
-		c.chunk, c.n = chunkPool.Get().(*chunk), 0
-		c.d.chunks = append(c.d.chunks, c.chunk)
-	}
-	c.chunk[c.n&(recordsPerChunk-1)] = r
-	c.n++
+func (c *cursor) nextChunk() {
+	c.chunk, c.n = chunkPool.Get().(*chunk), 0
+	c.d.chunks = append(c.d.chunks, c.chunk)
 }
 
 // real notes that the time of the current event is that of an action. The time of a status is not.

@@ -804,7 +804,8 @@ func (g *Goroutine) rename(name string) bool {
 // beginning, so the records are scanned ahead of the replay.
 func (r *replay) lookAhead() {
 	d := r.d
-	for records := range d.all() {
+	for k := range d.chunks {
+		records := d.chunk(k)
 		for i := range records {
 			rec := &records[i]
 			code := uint8(rec.head)

@@ -542,7 +542,8 @@ func fromText(text string) ([]byte, error) {
 }
 
 func recordsOf(d *decoded) (all []record) {
-	for rs := range d.all() {
+	for k := range d.chunks {
+		rs := d.chunk(k)
 		all = append(all, rs...)
 	}
 	return all

@@ -36,7 +36,8 @@ type wireCursor struct {
 	left    int  // number of events until the limits of the pass are checked
 
 	stackOf    []int32          // by index of wireformat: number of the call chain + 2, 0 = unknown
-	reasonOf   []int32          // by index of the string + 1: number + 1
+	chainOf    []int32          // the same, by number in the trace if that is small
+	reasonOf   []int32          // by number of the string, if that is small: number of the reason + 1
 	metricName [3]int32         // number of the name + 1
 	stopNames  map[int32]string // by string index of the kind
 }
@@ -50,10 +51,13 @@ type waiting struct {
 // thread is a thread with its next events.
 type thread struct {
 	wireformat.Thread
-	events []wireformat.Event // the current one and those that follow: at least one, if there is any
-	buffer []wireformat.Event // for events
-	last   int64              // time of the event before those
-	bad    error              // why there are no more after those, if the trace is damaged
+	// events holds the current event, which has the index at, and those that follow: at least one,
+	// unless the thread has no more. Of these, there are left. bad is the reason if there are no
+	// more because the trace is damaged.
+	events   []wireformat.Event
+	at, left int
+	last     int64 // time of the event before the current one
+	bad      error
 
 	none   bool  // it stands for events without a thread
 	number int32 // local, −1 if none yet
@@ -67,14 +71,14 @@ type thread struct {
 const ahead = 32
 
 // ev returns the current event of a thread.
-func (t *thread) ev() *wireformat.Event { return &t.events[0] }
+func (t *thread) ev() *wireformat.Event { return &t.events[t.at] }
 
-// read reads more events of a thread, unless t.bad is set.
+// read reads more events of a thread, unless there are none.
 func (c *wireCursor) read(t *thread) {
 	if t.bad == nil {
-		n, m := copy(t.buffer, t.events), 0
-		m, t.bad = c.gen.Next(&t.Thread, t.buffer[n:])
-		t.events = t.buffer[:n+m]
+		n, m := copy(t.events, t.events[t.at:t.at+t.left]), 0
+		m, t.bad = c.gen.Next(&t.Thread, t.events[n:])
+		t.at, t.left = 0, n+m
 	}
 }
 
@@ -122,13 +126,13 @@ const none = math.MaxUint64
 // begin reads the first event of each thread, and records the clock snapshot.
 func (c *wireCursor) begin(of frameTable) error {
 	c.frameTable, c.now, c.samples = of, Time(of.gen.Begin()), of.gen.Samples
-	strings, stacks := c.gen.Sizes()
-	c.stackOf, c.reasonOf = make([]int32, stacks), make([]int32, strings+1)
+	reasons, chains, stacks := c.gen.Sizes()
+	c.stackOf, c.chainOf, c.reasonOf = make([]int32, stacks), make([]int32, chains), make([]int32, reasons)
 	for i := range c.gen.Threads {
 		t := c.thread(c.gen.Threads[i].ID)
 		t.Thread = c.gen.Threads[i]
-		t.buffer = make([]wireformat.Event, min(ahead, 2+t.Size()/2))
-		if c.read(t); len(t.events) > 0 {
+		t.events = make([]wireformat.Event, min(ahead, 2+t.Size()/2))
+		if c.read(t); t.left > 0 {
 			c.heap = append(c.heap, waiting{t.ev().Time, int32(i)})
 			c.up(len(c.heap) - 1)
 		} else if t.bad != nil {
@@ -180,7 +184,7 @@ func (c *wireCursor) next() error {
 		case !ok:
 			c.moved(0)
 			return c.tryOthers()
-		case len(t.events) == 0 || t.events[0].Time > limit || c.left <= 0 || !c.hasRoom():
+		case t.left == 0 || t.ev().Time > limit || c.left <= 0 || !c.hasRoom():
 			c.moved(0)
 			return nil
 		}
@@ -215,7 +219,7 @@ func (c *wireCursor) tryOthers() error {
 func (c *wireCursor) try(t *thread) (bool, error) {
 	gs := len(c.d.gs)
 	switch {
-	case len(t.events) == 1:
+	case t.left == 1:
 		// The Reader reads the event after this one before it shows this one.
 		c.invalid = t.bad
 	case c.invalid != nil:
@@ -230,8 +234,9 @@ func (c *wireCursor) try(t *thread) (bool, error) {
 		return false, err
 	}
 	if ok {
-		t.last = t.events[0].Time
-		if t.events = t.events[1:]; len(t.events) == 1 {
+		t.last = t.ev().Time
+		t.at++
+		if t.left--; t.left == 1 {
 			c.read(t)
 		}
 	}
@@ -242,7 +247,7 @@ func (c *wireCursor) try(t *thread) (bool, error) {
 func (c *wireCursor) moved(i int) {
 	h := c.heap
 	t := c.threads[h[i].t]
-	if len(t.events) == 0 {
+	if t.left == 0 {
 		c.remove(i)
 		return
 	}
@@ -360,8 +365,8 @@ func (c *wireCursor) changes() (map[change]bool, map[*thread]wireformat.Type) {
 				}
 			}
 		}
-		for i := range t.events {
-			see(&t.events[i])
+		for i := range t.left {
+			see(&t.events[t.at+i])
 		}
 		c.gen.Rest(&t.Thread, see)
 	}
@@ -610,13 +615,13 @@ func (c *wireCursor) takeCreate(t *thread, args *[4]uint64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	start, site := c.stackIndex(args[1]), c.stackIndex(args[2])
+	c.stackIndex(args[1])
+	by := c.chain(args[2])
 	if !c.at(t) {
 		return true, nil
 	}
-	by := c.stack(site)
 	c.does(t.g, by)
-	c.created(g, c.stack(start), by)
+	c.created(g, c.chain(args[1]), by)
 	c.real()
 	c.put(stepCode(NotExist, status), g, t.g, by)
 	return true, nil
@@ -1048,13 +1053,45 @@ func (c *wireCursor) stack(i int32) int32 {
 	return id
 }
 
-// why returns the local number of a reason by the index of its text.
-func (c *wireCursor) why(text int32) int32 {
-	n := &c.reasonOf[text+1]
-	if *n == 0 {
-		*n = c.reason(c.gen.Text(text)) + 1
+// chain returns the local number of a call chain by its number in the trace, −1 if there is none or
+// c.invalid is set.
+func (c *wireCursor) chain(id uint64) int32 {
+	if id < uint64(len(c.chainOf)) && c.chainOf[id] != 0 {
+		return c.chainOf[id] - 2
 	}
-	return *n - 1
+	return c.newChain(id)
+}
+
+func (c *wireCursor) newChain(id uint64) int32 {
+	at := c.stackIndex(id)
+	if c.invalid != nil {
+		return -1
+	}
+	n := c.stack(at)
+	if id < uint64(len(c.chainOf)) {
+		c.chainOf[id] = n + 2
+	}
+	return n
+}
+
+// why returns the local number of a reason by the number of its text.
+func (c *wireCursor) why(id uint64) int32 {
+	if id < uint64(len(c.reasonOf)) && c.reasonOf[id] != 0 {
+		return c.reasonOf[id] - 1
+	}
+	return c.newReason(id)
+}
+
+func (c *wireCursor) newReason(id uint64) int32 {
+	at := c.textIndex(id)
+	if c.invalid != nil {
+		return -1
+	}
+	n := c.reason(c.gen.Text(at))
+	if id < uint64(len(c.reasonOf)) {
+		c.reasonOf[id] = n + 1
+	}
+	return n
 }
 
 // The functions below record what take has found, unless c.invalid is set.
@@ -1080,9 +1117,8 @@ func (c *wireCursor) place(t *thread, code uint8, g int32) {
 // stop records that the goroutine of a thread stops running.
 func (c *wireCursor) stop(t *thread, to State, reason, stack uint64, byItself bool) {
 	c.states[t.g].status = to
-	why, at := c.textIndex(reason), c.stackIndex(stack)
+	r, s := c.why(reason), c.chain(stack)
 	if c.at(t) {
-		r, s := c.why(why), c.stack(at)
 		if s >= 0 && c.states[t.g].last != s {
 			c.shown(t.g, s, byItself && c.d.reasons[r] != "preempted")
 		}
@@ -1093,9 +1129,8 @@ func (c *wireCursor) stop(t *thread, to State, reason, stack uint64, byItself bo
 
 // wake records that a goroutine is unblocked.
 func (c *wireCursor) wake(t *thread, g int32, stack uint64) {
-	at := c.stackIndex(stack)
+	s := c.chain(stack)
 	if c.at(t) {
-		s := c.stack(at)
 		c.does(t.g, s)
 		c.real()
 		c.put(stepCode(Waiting, Runnable), g, t.g, s)

@@ -411,8 +411,11 @@ func (g *Generation) StringIndex(id uint64) (i int32, ok bool) { return g.string
 // none.
 func (g *Generation) StackIndex(id uint64) (i int32, ok bool) { return g.stackIDs.index(id) }
 
-// Sizes returns the number of strings and of call chains.
-func (g *Generation) Sizes() (strings, stacks int) { return len(g.strings), len(g.stacks) }
+// Sizes returns bounds of the small numbers of strings and call chains, and the number of call
+// chains. Only in a damaged generation, numbers are not small.
+func (g *Generation) Sizes() (strings, chains, stacks int) {
+	return len(g.stringIDs.dense), len(g.stackIDs.dense), len(g.stacks)
+}
 
 // Text returns a string by index, or "" for −1.
 func (g *Generation) Text(i int32) string {
