@@ -303,7 +303,6 @@ func (c *cursor) roomForGs() {
 	// slices.Grow would allocate twice as much with the race detector.
 	c.d.gs = append(make([]localG, 0, want), c.d.gs...)
 	c.states = append(make([]goState, 0, want), c.states...)
-	c.byG.Grow(want)
 }
 
 // goroutine returns the local number of a goroutine, which it adds if it is new.

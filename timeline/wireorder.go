@@ -594,6 +594,7 @@ func (c *wireCursor) create(t *thread, id uint64, status State) (g int32, err er
 	if id == none {
 		return 0, contradicts(t, badNumber)
 	}
+	c.byG.Follow(id)
 	g = c.goroutine(id)
 	s := &c.states[g]
 	if s.status != NotExist {

@@ -48,9 +48,9 @@
 //
 // These rules need little state: for each thread its goroutine and processor, and for each
 // goroutine and processor a status and a sequence number. They are in arrays, in order of
-// appearance, and found by one hash table each ([Numbers]). The threads are in a heap. A thread
-// stays at the root of the heap while its next event precedes those of the others, which costs two
-// comparisons.
+// appearance, and found by one table each ([Numbers]). The threads are in a heap. A thread
+// stays at the root of the heap while its next event is not later than those of the others, which
+// costs one comparison.
 //
 // No two events have the same time: the second one is moved by one nanosecond. This rule, and the
 // order of events with equal times, are those of golang.org/x/exp/trace, so both packages produce

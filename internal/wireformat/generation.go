@@ -43,10 +43,10 @@ type Generation struct {
 	minTime uint64 // of all batches
 	threads Numbers
 
-	stringIDs ids
+	stringIDs Numbers
 	strings   []span
 	texts     []string // cache of the strings that were requested
-	stackIDs  ids
+	stackIDs  Numbers
 	stacks    []span  // ranges of refs
 	refs      []int32 // indexes of frames
 	pcs       Numbers // program counters, by frame
@@ -278,7 +278,7 @@ func (r *reader) check(start int) error {
 // room reports whether there is memory for the largest table to double, as it may while a batch is
 // read.
 func (g *Generation) room() bool {
-	size := 2 * max(16*cap(g.strings), 4*len(g.stringIDs.dense), 16*cap(g.stacks), 4*len(g.stackIDs.dense), 4*cap(g.refs), 32*cap(g.Frames), 12*len(g.pcs.slots), 40*cap(g.Samples))
+	size := 2 * max(16*cap(g.strings), g.stringIDs.size(), 16*cap(g.stacks), g.stackIDs.size(), 4*cap(g.refs), 32*cap(g.Frames), g.pcs.size(), 40*cap(g.Samples))
 	return size < 1<<16 || g.opt.Room == nil || g.opt.Room(int64(size))
 }
 
@@ -317,7 +317,8 @@ func (g *Generation) readString(r *reader, start int) error {
 		return Broken(start, "a string of %d bytes; the longest have %d", size, maxString)
 	case size > uint64(len(r.data)-r.at):
 		return Broken(start, "a string is cut off")
-	case !g.stringIDs.add(id):
+	}
+	if _, isNew := g.stringIDs.Add(id); !isNew {
 		return Broken(start, "string %d is defined twice", id)
 	}
 	g.strings = append(g.strings, span{r.at, r.at + int(size)})
@@ -343,7 +344,7 @@ func (g *Generation) readStack(r *reader, start int) error {
 	if err := r.check(start); err != nil {
 		return err
 	}
-	if !g.stackIDs.add(id) {
+	if _, isNew := g.stackIDs.Add(id); !isNew {
 		return Broken(start, "call chain %d is defined twice", id)
 	}
 	g.stacks = append(g.stacks, span{begin, len(g.refs)})
@@ -384,8 +385,8 @@ func (g *Generation) readSync(r *reader, now uint64) error {
 func (g *Generation) finish() error {
 	for i := range g.Frames {
 		f := &g.Frames[i]
-		fn, ok1 := g.stringIDs.index(uint64(f.Func))
-		file, ok2 := g.stringIDs.index(uint64(f.File))
+		fn, ok1 := g.StringIndex(uint64(f.Func))
+		file, ok2 := g.StringIndex(uint64(f.File))
 		if !g.opt.Cut && !(ok1 && ok2) {
 			return Broken(len(g.data), "the name of the function or file at program counter %#x is missing", f.PC)
 		}
@@ -405,11 +406,17 @@ func (g *Generation) finish() error {
 }
 
 // StringIndex returns the index of a string by its number; −1 for 0. ok is false if there is none.
-func (g *Generation) StringIndex(id uint64) (i int32, ok bool) { return g.stringIDs.index(id) }
+func (g *Generation) StringIndex(id uint64) (i int32, ok bool) {
+	i = g.stringIDs.Find(id)
+	return i, i >= 0 || id == 0
+}
 
 // StackIndex returns the index of a call chain by its number; −1 for 0. ok is false if there is
 // none.
-func (g *Generation) StackIndex(id uint64) (i int32, ok bool) { return g.stackIDs.index(id) }
+func (g *Generation) StackIndex(id uint64) (i int32, ok bool) {
+	i = g.stackIDs.Find(id)
+	return i, i >= 0 || id == 0
+}
 
 // Sizes returns bounds of the small numbers of strings and call chains, and the number of call
 // chains. Only in a damaged generation, numbers are not small.
