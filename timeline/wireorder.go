@@ -1075,16 +1075,18 @@ func (c *wireCursor) newChain(id uint64) int32 {
 	return n
 }
 
-// why returns the local number of a reason by the number of its text.
-func (c *wireCursor) why(id uint64) int32 {
+// why returns the local number of a reason by the number of its text. If the call chain of the event
+// is missing, it adds none.
+func (c *wireCursor) why(id, stack uint64) int32 {
 	if id < uint64(len(c.reasonOf)) && c.reasonOf[id] != 0 {
 		return c.reasonOf[id] - 1
 	}
-	return c.newReason(id)
+	return c.newReason(id, stack)
 }
 
-func (c *wireCursor) newReason(id uint64) int32 {
+func (c *wireCursor) newReason(id, stack uint64) int32 {
 	at := c.textIndex(id)
+	c.stackIndex(stack)
 	if c.invalid != nil {
 		return -1
 	}
@@ -1118,7 +1120,7 @@ func (c *wireCursor) place(t *thread, code uint8, g int32) {
 // stop records that the goroutine of a thread stops running.
 func (c *wireCursor) stop(t *thread, to State, reason, stack uint64, byItself bool) {
 	c.states[t.g].status = to
-	r, s := c.why(reason), c.chain(stack)
+	r, s := c.why(reason, stack), c.chain(stack)
 	if c.at(t) {
 		if s >= 0 && c.states[t.g].last != s {
 			c.shown(t.g, s, byItself && c.d.reasons[r] != "preempted")
