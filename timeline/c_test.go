@@ -92,6 +92,7 @@ func TestCCountsAsRunningWhereAProcessorIsFree(t *testing.T) {
 			case 1:
 				ids++
 				g := r.add(ids)
+				r.keep(g)
 				g.cur.state = NotExist
 				live = append(live, g)
 			}

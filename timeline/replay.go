@@ -39,7 +39,11 @@ type replay struct {
 	origin     Time       // beginning of the trace, if before that of the replay; else 0
 	from       Time       // time at which the joining observers are attached; never once they are
 	joining    []Observer // observers to attach at from
-	gs         map[int64]*Goroutine
+	// gs holds the live goroutines by ID, except those that were born in the current generation,
+	// which are in local: most of them do not outlive it. See settle.
+	gs   map[int64]*Goroutine
+	born []int32 // their local numbers
+	live int     // number of live goroutines
 	// kept holds the goroutines that were live before a gap, until the next generation was
 	// shown.
 	kept     map[int64]*Goroutine
@@ -95,7 +99,7 @@ func (r *replay) exceeded() bool {
 		}
 	}
 	r.full = &memoryError{limit: r.meter.Limit(), holds: fmt.Sprintf("the analyses of %s at the same time, %s and %s need more",
-		format.Plural(len(r.gs), "goroutine", "goroutines"), format.Plural(r.stacks.count(), "call chain", "call chains"), format.Plural(len(r.tasks), "open task", "open tasks"))}
+		format.Plural(r.live, "goroutine", "goroutines"), format.Plural(r.stacks.count(), "call chain", "call chains"), format.Plural(len(r.tasks), "open task", "open tasks"))}
 	return true
 }
 
@@ -239,12 +243,15 @@ func (r *replay) begin(t Time) {
 
 // enter performs steps 1 and 2 for a generation that begins at t.
 func (r *replay) enter(t Time) {
+	r.settle()
 	d := r.d
 	r.local = slices.Grow(r.local[:0], len(d.gs))[:len(d.gs)]
 	clear(r.local)
 	r.reasonKinds()
 	for i := range d.gs {
-		r.local[i] = r.gs[d.gs[i].id]
+		if l := &d.gs[i]; l.status != Unknown || l.source != fromCreation { // else it is born later
+			r.local[i] = r.gs[l.id]
+		}
 	}
 	for _, i := range d.lost {
 		r.find(i)
@@ -291,6 +298,7 @@ func (r *replay) find(i int32) {
 func (r *replay) appear(i int32, t Time) *Goroutine {
 	l := &r.d.gs[i]
 	g := r.add(l.id)
+	r.keep(g)
 	g.cur.since = t
 	r.recall(g)
 	r.setName(g, l)
@@ -343,22 +351,30 @@ func (r *replay) add(id int64) *Goroutine {
 		r.nextIdx++
 	}
 	g.cur = interval{since: r.now, proc: -1, thread: -1}
-	r.gs[id] = g
 	r.info.Goroutines++
-	r.info.MaxLive = max(r.info.MaxLive, len(r.gs))
+	r.live++
+	r.info.MaxLive = max(r.info.MaxLive, r.live)
 	return g
+}
+
+// keep enters a goroutine in gs.
+func (r *replay) keep(g *Goroutine) { r.gs[g.ID], g.kept = g, true }
+
+// settle enters the goroutines in gs that were born in the current generation and are alive.
+func (r *replay) settle() {
+	for _, i := range r.born {
+		if g := r.local[i]; g != nil {
+			r.keep(g)
+		}
+	}
+	r.born = r.born[:0]
 }
 
 // change ends the interval of g and begins cur. It also decides whether goroutines in C without a P
 // count as running: see c.go.
 func (r *replay) change(g *Goroutine, cur *interval, waker *Goroutine, wakerStack *Stack) {
 	was, is := g.cur.state, cur.state
-	if was.OnProc() {
-		r.detached.onProc--
-	}
-	if is.OnProc() {
-		r.detached.onProc++
-	}
+	r.detached.onProc += int(onProcs>>is&1) - int(onProcs>>was&1) // without branches: they cannot be predicted
 	if was.detached() {
 		r.detached.remove(g)
 	}
@@ -508,13 +524,13 @@ func (r *replay) block(rec *record) (reason *string, w Wait, s *Stack) {
 // without a preceding status.
 func (r *replay) birth(rec *record, t Time, created bool) *Goroutine {
 	l := &r.d.gs[rec.g]
-	if old := r.gs[l.id]; old != nil {
+	if old := cmp.Or(r.local[rec.g], r.gs[l.id]); old != nil {
 		r.info.Inconsistent++
 		r.local[rec.g] = old
 		return old
 	}
 	g := r.add(l.id)
-	r.local[rec.g] = g
+	r.local[rec.g], r.born = g, append(r.born, rec.g)
 	r.setName(g, l)
 	r.first(g, rec.g)
 	g.cur.since = t
@@ -549,7 +565,10 @@ func (r *replay) creator(by *Creator) *Creator {
 
 func (r *replay) exit(local int32, g *Goroutine) {
 	r.gate.exits(g)
-	delete(r.gs, g.ID)
+	if g.kept {
+		delete(r.gs, g.ID)
+	}
+	r.live--
 	r.local[local] = nil
 	r.indexes = append(r.indexes, g.Index)
 }
@@ -686,7 +705,7 @@ func (r *replay) leave() {
 	r.closeAll()
 	r.kept = r.gs
 	r.gs = make(map[int64]*Goroutine, len(r.gs))
-	r.indexes, r.nextIdx = nil, 0
+	r.indexes, r.nextIdx, r.live = nil, 0, 0
 	r.procs = nil
 	r.tasks = map[uint64]openTask{}
 	r.open = nil
@@ -707,6 +726,7 @@ const ofGoroutine = 2048
 
 // living returns the live goroutines, ordered by ID.
 func (r *replay) living() []*Goroutine {
+	r.settle()
 	return slices.SortedFunc(maps.Values(r.gs), func(a, b *Goroutine) int { return cmp.Compare(a.ID, b.ID) })
 }
 
@@ -743,7 +763,7 @@ func (r *replay) bound() {
 	if r.stacks.size() > maxStreamStacks {
 		r.forgetStacks()
 	}
-	if r.meter != nil && int64(len(r.gs)) > r.meter.Limit()/ofGoroutine {
+	if r.meter != nil && int64(r.live) > r.meter.Limit()/ofGoroutine {
 		r.forget()
 	}
 	if len(r.tasks) > maxStreamTasks {
