@@ -318,7 +318,7 @@ func (g *Generation) readString(r *reader, start int) error {
 	case size > uint64(len(r.data)-r.at):
 		return Broken(start, "a string is cut off")
 	}
-	if _, isNew := g.stringIDs.Add(id); !isNew {
+	if _, isNew := g.stringIDs.Add(id); !isNew || id == 0 { // 0 always exists
 		return Broken(start, "string %d is defined twice", id)
 	}
 	g.strings = append(g.strings, span{r.at, r.at + int(size)})
@@ -344,7 +344,7 @@ func (g *Generation) readStack(r *reader, start int) error {
 	if err := r.check(start); err != nil {
 		return err
 	}
-	if _, isNew := g.stackIDs.Add(id); !isNew {
+	if _, isNew := g.stackIDs.Add(id); !isNew || id == 0 {
 		return Broken(start, "call chain %d is defined twice", id)
 	}
 	g.stacks = append(g.stacks, span{begin, len(g.refs)})
