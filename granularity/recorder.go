@@ -339,7 +339,7 @@ const (
 	noteLeft                            // it has left its thread: self and off are unknown
 	noteSample                          // it has not left, because it was locked, which has cost it time
 	noteTypical                         // it has not left, because it was locked, at almost no cost
-	noteSkipped                         // it was not measured, but took long
+	noteSkipped                         // it was not drawn, but took long
 )
 
 const notesSize = 32

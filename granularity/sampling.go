@@ -16,14 +16,13 @@ import (
 // A measured task counts as itself and all those before it back to the last measured one. Numbers of
 // tasks therefore stay exact, and sums are unbiased.
 //
-// A rare large task must not be missed or count several times. So of a task that is not measured,
-// the start and the end are read, which takes 20 ns, and one of 100 µs or more counts by itself, as a
-// task whose cycles are unknown. If such tasks are a tenth of the work, all are measured. Of a site
-// whose tasks mostly block, that is left out.
+// A rare large task must not be missed or count several times. So the clock is read around the other
+// tasks as well, which takes 25 ns, and one of 100 µs or more counts by itself. Of a site whose tasks
+// mostly block, that is left out.
 //
 // All tasks are measured while a trace is recorded, if they are logged or may contain nested ones
-// that count as part of them, and if the runtime does not show which have left their threads. So are
-// those that run a function other than the first of their pool.
+// that count as part of them, and if reading the clock is a system call or the runtime does not show
+// which have left their threads. So are those that run a function other than the first of their pool.
 
 const (
 	sampleEach = 50 * time.Microsecond  // average time between two measured tasks of a site
@@ -47,7 +46,7 @@ type pace struct {
 	// Of the tasks counted since the last judgment; guarded by the lock of the cell.
 	tasks, gone int64 // gone: have left their threads
 	since       int64 // tick
-	ran, long   int64 // cycles of those that are not gone, and of long ones
+	ran         int64 // cycles of those that are not gone
 }
 
 // skip reports whether a task that executes the function is not measured, and returns its site. For
@@ -90,24 +89,17 @@ func (p *pace) unrepresented() uint64 {
 // notes are the latest of them. The caller holds the lock of the cell.
 func (s *site) judge(notes []note) {
 	p, r := &s.pace, s.rec
-	if s.key.pool == nil || r.Log > 0 || r.AggregateNested || !cycles.TurnsKnown() {
+	if s.key.pool == nil || r.Log > 0 || r.AggregateNested || !cycles.TurnsKnown() || r.clock.Info().Costs >= cheapReading {
 		return
 	}
 	for i := range notes {
 		n := &notes[i]
 		tasks := 1 + int64(n.others)
 		p.tasks += tasks
-		ran := n.self
-		switch {
-		case n.kind&noteSkipped != 0:
-			ran = n.wall
-		case n.kind&noteLeft != 0:
+		if n.kind&noteLeft == 0 {
+			p.ran += n.self * tasks
+		} else {
 			p.gone += tasks
-			continue
-		}
-		p.ran += ran * tasks
-		if ran >= r.longTask {
-			p.long += ran
 		}
 	}
 	now := notes[len(notes)-1].first + notes[len(notes)-1].wall
@@ -122,12 +114,12 @@ func (s *site) judge(notes []note) {
 		took = min(took, p.ran*p.tasks/(p.tasks-p.gone))
 	}
 	every := r.sampleEach * p.tasks / max(took, 1)
-	if every < fewest || !blocks && 10*p.long > p.ran {
+	if every < fewest {
 		every = 0
 	}
 	p.every.Store(int32(min(every, mostSkips)))
 	p.blocks.Store(blocks)
-	p.tasks, p.gone, p.ran, p.long, p.since = 0, 0, 0, 0, now
+	p.tasks, p.gone, p.ran, p.since = 0, 0, 0, now
 }
 
 // execute calls the function of a task of the site that is not measured.
@@ -135,16 +127,35 @@ func (s *site) execute(f func() error) error {
 	if s.pace.blocks.Load() {
 		return f()
 	}
-	from := cycles.Ticks()
+	start := s.rec.clock.Start()
 	err := f()
-	if wall := cycles.Ticks() - from; wall >= s.rec.longTask {
-		s.pace.owed.Add(-1)
-		s.add([]note{{site: s, first: from, wall: wall, kind: noteLeft | noteSkipped}})
+	if end := s.rec.clock.End(&start); end.Wall-start.Wall >= s.rec.longTask {
+		s.tookLong(&start, &end)
 	}
 	return err
 }
 
+// tookLong counts a task that was not measured, if it was long for other reasons than that other
+// programs had the processor.
+func (s *site) tookLong(start, end *cycles.Mark) {
+	r := s.rec
+	n := note{site: s, first: start.Wall, wall: end.Wall - start.Wall, kind: noteSkipped}
+	if r.anywhere || end.Stayed(start) {
+		counted := end.CPU - start.CPU
+		if counted < r.longTask {
+			return
+		}
+		n.self, n.off = max(counted-r.bias, 0), max(n.wall-counted, 0)
+	} else {
+		n.kind |= noteLeft
+	}
+	s.pace.owed.Add(-1)
+	s.add([]note{n})
+}
+
 // alone makes a long task represent only itself, and a later one the others.
+//
+//go:norace
 func (n *note) alone() {
 	n.site.pace.owed.Add(int64(n.others))
 	n.others = 0
