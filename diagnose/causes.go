@@ -214,7 +214,7 @@ func (d *diagnosis) index() {
 			}
 		case r.Wait == timeline.WaitYield.String():
 			d.asked[r.Site] = 0
-		case r.All && r.Waker == r.Group:
+		case r.All && r.Waker == r.Group && r.WakerSite.Func == r.Site.Func: // else it may release a limit
 			d.barriers[r.Site] = true
 		case r.Wait == timeline.WaitSemaphore.String():
 			if _, known := d.limits[r.Group]; !known {

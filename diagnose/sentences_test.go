@@ -202,6 +202,11 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{{Category: ledger.Idle, Group: "main.work", Site: placeOf("main.arrive", 3), Wait: "cond", Waker: "main.work", WakerSite: placeOf("main.arrive", 5), All: true, Beside: "main.work", Time: time.Second, Count: 9}}, boxes: []bottle.Box{box("main.work", 8, time.Second, 1.5)},
 			pairs:    []contention.Wait{{Kind: contention.CondKind, Waiter: contention.Party{Group: "main.work", Stack: stackOf("main.arrive", 3)}, Owner: contention.Party{Group: "main.work", Stack: stackOf("main.arrive", 5)}, Blamed: 3 * time.Second, Contentions: 9}},
 			sentence: "Uneven work: 50% of the capacity was idle while the last of the 8 main.work ran."},
+		// One that is done with a limit may wake all others, too, but does so elsewhere.
+		{rows: []ledger.Row{{Category: ledger.Idle, Group: "main.work", Site: placeOf("main.acquire", 3), Wait: "cond", Waker: "main.work", WakerSite: placeOf("main.release", 5), All: true, Beside: "main.work", Time: time.Second, Count: 9}}, boxes: []bottle.Box{box("main.work", 8, time.Second, 1.5)},
+			pairs:    []contention.Wait{{Kind: contention.CondKind, Waiter: contention.Party{Group: "main.work", Stack: stackOf("main.acquire", 3)}, Owner: contention.Party{Group: "main.work", Stack: stackOf("main.release", 5)}, Blamed: 3 * time.Second, Contentions: 9}},
+			sentence: "Goroutines of main.work wait for one another at main.acquire main.go:3, which kept 50% of the capacity idle.",
+			advice:   "If that bounds how many go on at a time, raise the bound; if each needs what the one before it did, shorten that chain, or have each do more in its turn."},
 		// A switch between goroutines is no limit, though they wait for one another.
 		{rows: []ledger.Row{{Category: ledger.Scheduler, Group: "main.take", Site: placeOf("main.take", 3), Wait: "chan-receive", Time: time.Second, Count: 9}},
 			pairs:    []contention.Wait{{Kind: contention.ChanReceiveKind, Waiter: sender, Owner: sender, Blamed: 3 * time.Second, Contentions: 9}},
