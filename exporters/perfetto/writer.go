@@ -174,16 +174,7 @@ const maxName = 300
 
 // clean makes a name of the program safe to show: valid UTF-8 of limited length without control
 // characters.
-func clean(name string) string {
-	name = format.Clean(name)
-	if len(name) <= maxName {
-		return name
-	}
-	if r := []rune(name); len(r) > maxName {
-		return string(r[:maxName/2]) + "…" + string(r[len(r)-maxName/2+1:])
-	}
-	return name
-}
+func clean(name string) string { return format.CleanTo(name, maxName) }
 
 // maxFrames is the maximum number of frames of a call stack in an annotation.
 const maxFrames = 16

@@ -66,7 +66,9 @@ func buildContention(p *contention.Profile, opt Options) *profile.Profile {
 	b := newBuilder(opt, p.Duration, "delay",
 		[2]string{"contentions", "count"}, [2]string{"delay", "nanoseconds"}, [2]string{"ready", "nanoseconds"})
 	b.p.Comments = contentionComments(p, opt.View)
-	return b.fill(blames(p, opt.View), func(s sample) sample {
+	all := blames(p, opt.View)
+	b.sort(all)
+	b.fill(all, func(s sample) sample {
 		folded := sample{stack: []frame{otherStacks}, labels: slices.Clone(s.labels)}
 		for i := range folded.labels[1:] {
 			if label := &folded.labels[1+i]; label[1] != "" {
@@ -75,6 +77,7 @@ func buildContention(p *contention.Profile, opt Options) *profile.Profile {
 		}
 		return folded
 	}, sample{stack: []frame{{name: "[no contention]", aspect: "none"}}, labels: [][2]string{{"kind", "none"}, {"lock_class", "[none]"}}})
+	return b.p
 }
 
 // blames returns the samples of a view, equal ones combined.
@@ -111,10 +114,10 @@ func blames(p *contention.Profile, view string) []sample {
 		for i, call := range calls {
 			stack[i] = frame{name: cleanName(call.Func), file: cleanName(call.File), line: call.Line, aspect: call.Aspect}
 		}
-		out.add(sample{stack, [][2]string{
+		out.add(sample{stack: stack, values: values, labels: [][2]string{
 			{"kind", cleanName(q.Kind)}, {"lock_class", orNone(cleanName(q.Lock.Class))}, {"lock", lock},
 			{"waiter_group", cleanName(waiter)}, {"owner_group", cleanName(owner)}, {"root_group", cleanName(root)},
-		}, values})
+		}})
 	}
 	return out.all
 }

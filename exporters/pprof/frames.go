@@ -3,7 +3,6 @@ package pprof
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -20,9 +19,6 @@ type builder struct {
 	code      *profile.Mapping // mapping of frames that are functions
 	frames    map[frame]*profile.Location
 	functions map[frame]*profile.Function // keyed by frames without a line
-	strings   map[string]bool             // strings counted by fits
-	bytes     int                         // upper bound of the size so far
-	samples   int                         // number of samples so far
 }
 
 // frame is one line of a stack. A frame that is not code has no mapping; its aspect ("group",
@@ -49,7 +45,6 @@ func newBuilder(opt Options, wall time.Duration, main string, types ...[2]string
 		code:      &profile.Mapping{ID: 1, File: cmp.Or(opt.File, "program"), BuildID: opt.BuildID, HasFunctions: true, HasFilenames: true, HasLineNumbers: true},
 		frames:    map[frame]*profile.Location{},
 		functions: map[frame]*profile.Function{},
-		strings:   map[string]bool{},
 	}
 	b.p.Mapping = []*profile.Mapping{b.code}
 	for _, t := range types {
@@ -91,70 +86,31 @@ func (b *builder) function(f frame) *profile.Function {
 	return fn
 }
 
-// Bounds of encoded sizes. Ids and indices have up to 3 bytes, because there are fewer than 2^21 of
-// each.
-const (
-	valuesBytes   = 111 // a sample: two values of up to 10 bytes and a 0, six labels of 10
-	callBytes     = 28  // a location with its line
-	functionBytes = 22
-	stringBytes   = 4 // before each string
-)
-
-// fits reports whether there is room for one more sample, and reserves it.
-func (b *builder) fits(stack []frame, labels ...[2]string) bool {
-	n := valuesBytes + 3*len(stack)
-	var fresh []string
-	text := func(s string) {
-		if !b.strings[s] {
-			n += stringBytes + len(s) // possibly counted twice
-			fresh = append(fresh, s)
-		}
-	}
-	for _, f := range stack {
-		if b.frames[f] == nil {
-			n += callBytes
-			if fn := (frame{f.name, f.aspect, f.file, 0}); b.functions[fn] == nil {
-				n += functionBytes
-				text(f.name)
-				text(f.file)
-			}
-		}
-	}
-	for _, label := range labels {
-		text(label[1])
-	}
-	if b.samples+1 >= maxSamples || b.bytes+n > maxBytes-maxBytes/16 {
-		return false
-	}
-	b.samples++
-	b.bytes += n
-	for _, s := range fresh {
-		b.strings[s] = true
-	}
-	return true
-}
-
 // sample is a sample before it has locations. Labels are pairs of a name and a value; those without
 // a value are omitted.
 type sample struct {
 	stack  []frame // root first
 	labels [][2]string
 	values []int64
+	window []int64 // the start of its window, if it has one
 }
 
 // add adds a sample to the profile.
-func (b *builder) add(s sample) *profile.Sample {
+func (b *builder) add(s *sample) {
 	out := &profile.Sample{Value: s.values, Label: map[string][]string{}}
 	for _, label := range s.labels {
 		if label[1] != "" {
 			out.Label[label[0]] = []string{label[1]}
 		}
 	}
+	if s.window != nil {
+		out.NumLabel = map[string][]int64{"window_start": s.window}
+		out.NumUnit = map[string][]string{"window_start": {"nanoseconds"}}
+	}
 	for _, f := range slices.Backward(s.stack) {
 		out.Location = append(out.Location, b.location(f))
 	}
 	b.p.Sample = append(b.p.Sample, out)
-	return out
 }
 
 // plus adds the values of another sample, up to a limit.
@@ -184,6 +140,9 @@ func (s *samples) add(x sample) {
 		s.key = append(append(s.key, f.file...), '\n')
 		s.key = append(append(strconv.AppendInt(s.key, int64(f.line), 10), f.aspect...), '\n')
 	}
+	for _, at := range x.window {
+		s.key = strconv.AppendInt(s.key, at, 10)
+	}
 	at, known := s.index[string(s.key)]
 	if known {
 		s.all[at].plus(&x)
@@ -196,42 +155,74 @@ func (s *samples) add(x sample) {
 	s.all = append(s.all, x)
 }
 
-// foldedKinds is the maximum number of samples of what does not fit.
-const foldedKinds = 20
+// The limits of common profile databases, per profile.
+const (
+	maxSamples = 16_000  // exclusive
+	maxBytes   = 4 << 20 // uncompressed
+)
 
-// fill adds the samples that fit, those with the largest value of the default type first. The
-// others are added up, one sample for each value of their first label: fold returns the stack and
-// the labels of that sample. none is the only sample if there is no other, because some tools
-// reject a profile without samples.
-func (b *builder) fill(all []sample, fold func(sample) sample, none sample) *profile.Profile {
+// size is a writer that counts bytes.
+type size int
+
+func (n *size) Write(p []byte) (int, error) {
+	*n += size(len(p))
+	return len(p), nil
+}
+
+// set replaces the samples of the profile, and reports whether it is within the limits, with room
+// for another comment.
+func (b *builder) set(all []sample) bool {
+	if len(all) >= maxSamples {
+		return false
+	}
+	b.p.Sample, b.p.Location, b.p.Function = nil, nil, nil
+	clear(b.frames)
+	clear(b.functions)
+	for i := range all {
+		b.add(&all[i])
+	}
+	var n size
+	return b.p.WriteUncompressed(&n) == nil && n < maxBytes-maxName
+}
+
+// sort sorts samples by their values of the default type, largest first.
+func (b *builder) sort(all []sample) {
 	main := slices.IndexFunc(b.p.SampleType, func(t *profile.ValueType) bool { return t.Type == b.p.DefaultSampleType })
 	order.Stable(all, func(x, y sample) int { return cmp.Compare(y.values[main], x.values[main]) })
-	b.samples = foldedKinds
-	rest, dropped := map[string]sample{}, 0
-	for i := range all {
-		s := &all[i]
-		if b.fits(s.stack, s.labels...) {
-			b.add(*s)
-			continue
-		}
-		dropped++
-		r, ok := rest[s.labels[0][1]]
-		if !ok {
-			r = fold(*s)
-			r.values = make([]int64, len(s.values))
-			rest[s.labels[0][1]] = r
-		}
-		r.plus(s)
-	}
-	for _, kind := range slices.Sorted(maps.Keys(rest)) {
-		b.add(rest[kind])
-	}
-	if dropped > 0 {
-		b.p.Comments = append(b.p.Comments, fmt.Sprintf("folded: %s with the least time are added up under [others]", format.Plural(dropped, "stack", "stacks")))
-	}
-	if len(b.p.Sample) == 0 {
+}
+
+// fill sets the samples of the profile. If not all fit, those with the smallest values of the default
+// type are added up: fold returns the stack and the labels of the sum. fill returns false if not even
+// the sums fit. none is the only sample if there is no other, because some tools reject a profile
+// without samples.
+func (b *builder) fill(all []sample, fold func(sample) sample, none sample) bool {
+	if len(all) == 0 {
 		none.values = make([]int64, len(b.p.SampleType))
-		b.add(none)
+		all = []sample{none}
 	}
-	return b.p
+	folded := 0
+	keep := func(n int) bool {
+		folded = 0
+		var rest samples
+		for _, s := range all[n:] {
+			sum := fold(s)
+			if !slices.Equal(sum.stack, s.stack) {
+				folded++
+			}
+			sum.values = slices.Clone(s.values)
+			rest.add(sum)
+		}
+		return b.set(append(all[:n:n], rest.all...))
+	}
+	if keep(len(all)) {
+		return true
+	}
+	if !keep(0) {
+		return false
+	}
+	b.sort(all)
+	for n := len(all) * 3 / 4; !keep(n); n = n * 3 / 4 {
+	}
+	b.p.Comments = append(b.p.Comments, fmt.Sprintf("folded: %s with the least time are added up under [others]", format.Plural(folded, "stack", "stacks")))
+	return true
 }

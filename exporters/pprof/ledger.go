@@ -66,10 +66,12 @@ func buildLedger(l *ledger.Ledger, opt Options) *profile.Profile {
 	}
 	b := newBuilder(opt, l.Wall, "lost", [2]string{"lost", "nanoseconds"})
 	b.p.Comments = append([]string{fmt.Sprintf("ledger: %s lost of a capacity of %s (%s)", format.Duration(lost), format.Duration(l.Capacity), l.Extent())}, warningComments(l.Warnings)...)
-	return b.fill(losses, func(s sample) sample {
+	b.sort(losses)
+	b.fill(losses, func(s sample) sample {
 		part := s.labels[0][1]
 		return sample{stack: []frame{partFrame(part), otherStacks}, labels: lossLabels(part, "[others]", "[others]", "", "")}
 	}, sample{stack: []frame{noLosses}, labels: lossLabels("none", "none", "[none]", "", "")})
+	return b.p
 }
 
 func lossLabels(part, kind, group, waker, beside string) [][2]string {
@@ -81,8 +83,8 @@ func lossesOf(l *ledger.Ledger) []sample {
 	var out samples
 	add := func(s *ledger.Stack) {
 		if !s.Category.Used() && s.Time != 0 {
-			out.add(sample{lossStack(s), lossLabels(cleanName(string(s.Category)), cmp.Or(cleanName(s.Wait), "none"), orNone(cleanName(s.Group)), cleanName(s.Waker), cleanName(s.Beside)),
-				[]int64{int64(s.Time)}})
+			out.add(sample{stack: lossStack(s), values: []int64{int64(s.Time)},
+				labels: lossLabels(cleanName(string(s.Category)), cmp.Or(cleanName(s.Wait), "none"), orNone(cleanName(s.Group)), cleanName(s.Waker), cleanName(s.Beside))})
 		}
 	}
 	for i := range l.Stacks {

@@ -60,9 +60,6 @@ type Options struct {
 	// View selects whose call stacks the samples of [Contention] have; empty means
 	// [contention.OwnerView].
 	View string
-	// Submission makes [Tasks] use the call stacks that submitted the tasks, instead of those that
-	// created them.
-	Submission bool
 }
 
 // Profile returns a graph as a profile with the sample types share/nanoseconds, the default, and
@@ -71,10 +68,7 @@ type Options struct {
 //
 // The error is that of [profile.Profile.CheckValid].
 func Profile(g *bottle.Graph, opt Options) (*profile.Profile, error) {
-	g, notes := limit(g)
-	p := build(g, opt)
-	p.Comments = append(p.Comments, notes...)
-	return checked(p)
+	return checked(build(g, opt))
 }
 
 // Write writes the profile of a graph to w, compressed with gzip. Its errors are those of [Profile]

@@ -158,7 +158,7 @@ func TestHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ what, got, want any }{
-		{"sample types", fmt.Sprint(*p.SampleType[0], *p.SampleType[1]), "{share nanoseconds 0 0} {running nanoseconds 0 0}"},
+		{"sample types", strings.Join([]string{p.SampleType[0].Type, p.SampleType[0].Unit, p.SampleType[1].Type, p.SampleType[1].Unit}, " "), "share nanoseconds running nanoseconds"},
 		{"default sample type", p.DefaultSampleType, "share"},
 		{"sample types when offered", o.SampleType[0].Type + " " + o.SampleType[1].Type + " " + o.DefaultSampleType, "offered_share offered_running offered_share"},
 		{"period type", p.PeriodType.Type + "/" + p.PeriodType.Unit, "wall/nanoseconds"},
@@ -213,9 +213,9 @@ func TestLimits(t *testing.T) {
 		note string
 	}{
 		{"15,998 boxes fit", graph(15_998, 0, "b"), ""},
-		{"20,000 boxes", graph(20_000, 0, "b"), "only the 15994 boxes with the largest shares are kept"},
-		{"2,000 boxes with names of 10 kB", graph(2_000, 0, strings.Repeat("long", 2500)), "only the 999 boxes"},
-		{"1,000 windows of 30 boxes", with(1000, 30, "b"), "only the 10 boxes with the largest shares of each window are kept"},
+		{"20,000 boxes", graph(20_000, 0, "b"), "only the 15000 boxes with the largest shares are kept"},
+		{"3,000 boxes with names of 10 kB", graph(3_000, 0, strings.Repeat("long", 2500)), "only the 1687 boxes"},
+		{"1,000 windows of 30 boxes", with(1000, 30, "b"), "only the 9 boxes with the largest shares of each window are kept"},
 		{"9,000 windows of 3 boxes", with(9000, 3, "b"), "9000 windows are too many for one profile; this is the whole"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

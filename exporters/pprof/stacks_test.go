@@ -170,7 +170,7 @@ func TestStacksFit(t *testing.T) {
 		if len(p.Sample) < 9_000 && buf.Len() < 5<<19 {
 			t.Errorf("%+v: there is room for more: %d samples, %d bytes", c, len(p.Sample), buf.Len())
 		}
-		if notes := strings.Join(p.Comments, "|"); !strings.Contains(notes, "with the smallest shares are added up under [others]") {
+		if notes := strings.Join(p.Comments, "|"); !strings.Contains(notes, "with the least time are added up under [others]") {
 			t.Errorf("%+v: comments: %s", c, notes)
 		}
 	}

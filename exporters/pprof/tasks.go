@@ -21,8 +21,8 @@ import (
 //	go tool pprof -peek 'main.walk' -sample_index=tasks tasks.pb.gz  # how many tasks a function creates
 //	go tool pprof -tags tasks.pb.gz                                 # how large the tasks are
 //
-// The stacks are the call stacks that created the tasks, or submitted them, with the class as the
-// leaf, "[class] name", which is not code: its file name is "class". Each sample carries the labels
+// The stacks are the call stacks that created the tasks, with the class as the leaf, "[class] name",
+// which is not code: its file name is "class". Each sample carries the labels
 // granularity, the decade of its tasks' granularity such as "1e4-1e5 cycles" (or "10µs-100µs" in a
 // profile by time), class, diagnosis, and pool if there is one.
 //
@@ -50,7 +50,7 @@ func buildTasks(p *granularity.Profile, opt Options) *profile.Profile {
 	opt.Time = p.Time
 	b := newBuilder(opt, p.Wall, "time",
 		[2]string{"tasks", "count"}, [2]string{"cycles", "count"}, [2]string{"time", "nanoseconds"})
-	b.p.Comments = tasksComments(p, opt)
+	b.p.Comments = tasksComments(p)
 	labels := func(granularity, class, diagnosis, pool string) [][2]string {
 		return [][2]string{{"granularity", granularity}, {"class", class}, {"diagnosis", diagnosis}, {"pool", pool}}
 	}
@@ -63,21 +63,19 @@ func buildTasks(p *granularity.Profile, opt Options) *profile.Profile {
 		}
 		for j := range sites {
 			s := &sites[j]
-			chain := s.Created
-			if opt.Submission {
-				chain = s.Submitted
-			}
 			for _, d := range decades(p, s, nsPerCycle(p, c)) {
-				all = append(all, sample{taskStack(chain, c.Name), labels(d.name, orNone(cleanName(c.Name)), string(c.Diagnosis.OrUnknown()), cleanName(s.Pool)),
-					[]int64{whole(d.tasks), whole(d.cycles), whole(d.time)}})
+				all = append(all, sample{stack: taskStack(s.Created, c.Name), values: []int64{whole(d.tasks), whole(d.cycles), whole(d.time)},
+					labels: labels(d.name, orNone(cleanName(c.Name)), string(c.Diagnosis.OrUnknown()), cleanName(s.Pool))})
 			}
 		}
 	}
 	// If times are equal, the number of tasks decides.
 	slices.SortStableFunc(all, func(a, b sample) int { return cmp.Compare(b.values[0], a.values[0]) })
-	return b.fill(all, func(s sample) sample {
+	b.sort(all)
+	b.fill(all, func(s sample) sample {
 		return sample{stack: []frame{otherStacks}, labels: labels(s.labels[0][1], otherStacks.name, otherStacks.name, "")}
 	}, sample{stack: []frame{{name: "[no tasks]", aspect: "none"}}, labels: labels("none", "[none]", "unknown", "")})
+	return b.p
 }
 
 // taskStack returns the stack of a class's tasks, root first.
@@ -153,11 +151,8 @@ func power(d int) string {
 func whole(v float64) int64 { return int64(math.Round(min(v, maxValue))) }
 
 // tasksComments returns a description of the profile, and its warnings.
-func tasksComments(p *granularity.Profile, opt Options) []string {
+func tasksComments(p *granularity.Profile) []string {
 	what := "task granularity by creation"
-	if opt.Submission {
-		what = "task granularity by submission"
-	}
 	if p.Source != "" {
 		what += ", from " + cleanName(p.Source) + ", " + cleanName(p.Accuracy)
 	}

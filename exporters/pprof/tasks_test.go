@@ -60,8 +60,7 @@ func ExampleTasks() {
 	// 1 tasks, 0 cycles, 0s, 1e0-1e1 cycles: > [class] no sites
 }
 
-// Every sample has the labels. By submission, the stack is that of the submission. By time, there
-// are no cycles.
+// Every sample has the labels. By time, there are no cycles.
 func TestTasksLabels(t *testing.T) {
 	byTime := checks()
 	byTime.Source, byTime.Hz = granularity.SourceTrace, 0
@@ -73,7 +72,7 @@ func TestTasksLabels(t *testing.T) {
 		}
 	}
 	for _, p := range []*granularity.Profile{checks(), byTime, {}, {Classes: []granularity.Class{{}}}} {
-		for _, opt := range []pprof.Options{{}, {Submission: true, File: "pmd", BuildID: "x"}} {
+		for _, opt := range []pprof.Options{{}, {File: "pmd", BuildID: "x"}} {
 			out, err := pprof.Tasks(p, opt)
 			if err != nil {
 				t.Fatal(err)
@@ -96,8 +95,8 @@ func TestTasksLabels(t *testing.T) {
 			}
 		}
 	}
-	out, err := pprof.Tasks(byTime, pprof.Options{Submission: true})
-	if err != nil || out.Sample[1].Label["granularity"][0] != "100µs-1ms" || out.Sample[1].Location[1].Line[0].Function.Name != "example.com/pmd.queue" {
+	out, err := pprof.Tasks(byTime, pprof.Options{})
+	if err != nil || out.Sample[1].Label["granularity"][0] != "100µs-1ms" || out.Sample[1].Location[1].Line[0].Function.Name != "example.com/pmd.walk" {
 		t.Errorf("%v: %v", err, out.Sample[1].Label)
 	}
 }

@@ -102,6 +102,16 @@ func Clean(s string) string {
 	}, s)
 }
 
+// CleanTo is [Clean] for at most n characters: it replaces the middle of a longer text by an ellipsis.
+func CleanTo(s string, n int) string {
+	s = Clean(s)
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	r := []rune(s)
+	return string(r[:n/2]) + "…" + string(r[len(r)-n/2+1:])
+}
+
 // isPlain reports whether s is printable ASCII, as nearly every name is.
 func isPlain(s string) bool {
 	for i := range len(s) {
