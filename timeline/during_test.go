@@ -117,6 +117,13 @@ func TestDuringIsTheOverlap(t *testing.T) {
 				if want := all.overlap(selected); !maps.Equal(within.sums, want) {
 					t.Errorf("%s: %v, want %v", name, within.sums, want)
 				}
+				if bounds != [2]time.Duration{} { // no event is at a bound
+					same := newSpent()
+					mustRead(t, c.data, Options{Spans: selected}, same)
+					if !maps.Equal(same.sums, within.sums) {
+						t.Errorf("%s as %d spans: %v, want %v", name, len(selected), same.sums, within.sums)
+					}
+				}
 				for key, sum := range all.overlap(window) {
 					if within.sums[key]+outside.sums[key] != sum {
 						t.Errorf("%s: goroutine %d was in state %v for %v + %v outside, but %v of all", name, key[0], State(key[1]), within.sums[key], outside.sums[key], sum)

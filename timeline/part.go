@@ -48,7 +48,7 @@ type Part struct {
 
 // CheckValid returns an error if During has none of the forms above.
 func (p *Part) CheckValid() error {
-	_, err := newGate(*p)
+	_, err := newGate(*p, nil)
 	return err
 }
 
@@ -166,6 +166,7 @@ const (
 	duringTask
 	duringMarkers
 	duringMark
+	duringSpans // of Options.Spans
 )
 
 // duringKinds holds, for each kind of During, its prefix, and in words one of what it selects and
@@ -228,10 +229,15 @@ type gate struct {
 	cycles    int
 	unknown   int // regions that began before the trace
 	seen      []string
+	only      [][2]Time // see Options.Spans
+	ahead     [][2]Time // those of only that have not ended
 }
 
 // newGate returns the gate of a part, nil if the clock does not stop.
-func newGate(part Part) (*gate, error) {
+func newGate(part Part, only [][2]Time) (*gate, error) {
+	if only != nil {
+		return &gate{part: part, only: only, ahead: only, during: during{kind: duringSpans}}, nil
+	}
 	if part.During == "" {
 		return nil, nil
 	}
@@ -245,7 +251,7 @@ func (g *gate) again() *gate {
 	if g == nil {
 		return nil
 	}
-	fresh, _ := newGate(g.part)
+	fresh, _ := newGate(g.part, g.only)
 	return fresh
 }
 
@@ -273,6 +279,9 @@ func (g *gate) pass(a, b Time) Time {
 	if g == nil {
 		return b - a
 	}
+	if g.is(duringSpans) {
+		return g.within(a, b)
+	}
 	if g.early && b >= g.from {
 		if g.early = false; g.open > 0 {
 			g.stretches++
@@ -286,6 +295,21 @@ func (g *gate) pass(a, b Time) Time {
 		return 0
 	}
 	return b - a
+}
+
+// within returns the part of the time from a to b that is in the requested spans.
+func (g *gate) within(a, b Time) (sum Time) {
+	g.open = 0
+	for len(g.ahead) > 0 && g.ahead[0][0] <= b {
+		s := g.ahead[0]
+		sum += max(0, min(b, s[1])-max(a, s[0]))
+		if b < s[1] {
+			g.open = 1
+			break
+		}
+		g.ahead = g.ahead[1:]
+	}
+	return sum
 }
 
 func (g *gate) turn(on bool) {
@@ -364,7 +388,7 @@ func (g *gate) log(e *Log) {
 // requested time.
 func (g *gate) missing() error {
 	switch {
-	case g == nil:
+	case g == nil || g.only != nil:
 		return nil
 	case g.early:
 		return fmt.Errorf("the trace ends before %v", g.part.From)

@@ -40,6 +40,9 @@ type Options struct {
 
 	// Part selects the part of the trace to read.
 	Part Part
+	// Spans, if not nil, restricts it to these intervals, in order, each with its begin and its end:
+	// the clock stops outside of them, as with Part.During.
+	Spans [][2]Time
 
 	start   int64           // offset of the first generation to read; 0: of the trace
 	decodes func(index int) // tests: called with the index of each decoded generation
@@ -222,7 +225,7 @@ func open(ctx context.Context, r io.Reader, opt Options, formats formats, from T
 		s.meter = p.meter
 	}
 	p.replay = newReplay(in.version, p.stacks, nil)
-	gate, gerr := newGate(opt.Part)
+	gate, gerr := newGate(opt.Part, opt.Spans)
 	p.replay.gate, err = gate, cmp.Or(err, gerr)
 	p.replay.meter = p.meter
 	p.single = p.workers() == 1

@@ -77,7 +77,7 @@ func (r *recording) graph(elapsed time.Duration) (*bottle.Graph, error) {
 		return nil, err
 	}
 	o := bottle.NewObserver(bottle.Options{})
-	if _, err := timeline.Read(context.Background(), bytes.NewReader(r.data.Bytes()), timeline.Options{}, &clip{to: o, spans: spans}); err != nil {
+	if _, err := timeline.Read(context.Background(), bytes.NewReader(r.data.Bytes()), timeline.Options{Spans: spans}, o); err != nil {
 		return nil, err
 	}
 	g := o.Graph()
@@ -111,9 +111,6 @@ func callerOf(s *timeline.Stack) caller {
 	}
 	return ""
 }
-
-// span is an interval of the trace.
-type span struct{ from, to timeline.Time }
 
 // marks is an observer that collects the marks.
 type marks struct {
@@ -154,8 +151,8 @@ var errNoLoop = errors.New("the trace does not show when the benchmark's timer r
 
 // measured returns the spans in which the timer ran. A reset while it is off leaves no mark, so
 // they are the last spans that sum to about elapsed.
-func measured(all []mark, elapsed time.Duration) ([]span, error) {
-	var spans []span
+func measured(all []mark, elapsed time.Duration) ([][2]timeline.Time, error) {
+	var spans [][2]timeline.Time
 	on, from := false, timeline.Time(0)
 	for _, m := range all {
 		switch {
@@ -164,12 +161,12 @@ func measured(all []mark, elapsed time.Duration) ([]span, error) {
 		case m.by == start:
 			from, on = m.end, true
 		case m.by == stop && on:
-			spans, on = append(spans, span{from, m.begin}), false
+			spans, on = append(spans, [2]timeline.Time{from, m.begin}), false
 		}
 	}
 	first, best, sum := len(spans), timeline.Time(1<<62), timeline.Time(0)
 	for i := len(spans) - 1; i >= 0; i-- {
-		sum += spans[i].to - spans[i].from
+		sum += spans[i][1] - spans[i][0]
 		if off := max(sum-timeline.Time(elapsed), timeline.Time(elapsed)-sum); off < best {
 			first, best = i, off
 		}
@@ -179,66 +176,3 @@ func measured(all []mark, elapsed time.Duration) ([]span, error) {
 	}
 	return spans[first:], nil
 }
-
-// clip forwards selected spans of a trace to an observer as if nothing happened between them. It
-// maps a time outside the spans to the next edge, so that events there take no time. It forwards
-// all other information, so that the states of goroutines stay correct.
-type clip struct {
-	timeline.Base
-	to    timeline.Observer
-	spans []span
-	next  int           // the first span that has not ended
-	done  timeline.Time // total length of the spans that have ended
-}
-
-// at maps a time. Its arguments must not decrease.
-func (c *clip) at(t timeline.Time) timeline.Time {
-	for c.next < len(c.spans) && t >= c.spans[c.next].to {
-		c.done += c.spans[c.next].to - c.spans[c.next].from
-		c.next++
-	}
-	if c.next == len(c.spans) || t <= c.spans[c.next].from {
-		return c.done
-	}
-	return c.done + t - c.spans[c.next].from
-}
-
-// Begin implements [timeline.Observer].
-func (c *clip) Begin(_ timeline.Time, version int) { c.to.Begin(0, version) }
-
-// Transition implements [timeline.Observer]. A bottle graph does not use the start.
-func (c *clip) Transition(t *timeline.Transition) {
-	moved := *t
-	moved.End = c.at(t.End)
-	moved.Start = min(t.Start, moved.End)
-	c.to.Transition(&moved)
-}
-
-// Named implements [timeline.Observer].
-func (c *clip) Named(g *timeline.Goroutine, t timeline.Time) { c.to.Named(g, c.at(t)) }
-
-// Label implements [timeline.Observer].
-func (c *clip) Label(g *timeline.Goroutine, t timeline.Time) { c.to.Label(g, c.at(t)) }
-
-// Range implements [timeline.Observer].
-func (c *clip) Range(r *timeline.Span) {
-	moved := *r
-	moved.Time = c.at(r.Time)
-	moved.Start = min(r.Start, moved.Time)
-	c.to.Range(&moved)
-}
-
-// Region implements [timeline.Observer].
-func (c *clip) Region(r *timeline.Span) {
-	moved := *r
-	moved.Time = c.at(r.Time)
-	c.to.Region(&moved)
-}
-
-// Metric implements [timeline.Observer].
-func (c *clip) Metric(t timeline.Time, name string, value uint64, stopped bool) {
-	c.to.Metric(c.at(t), name, value, stopped)
-}
-
-// End implements [timeline.Observer].
-func (c *clip) End(t timeline.Time) { c.to.End(c.at(t)) }

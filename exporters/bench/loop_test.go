@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -42,7 +41,7 @@ func TestMeasured(t *testing.T) {
 		spans, err := measured(all, tt.elapsed*time.Millisecond)
 		got := ""
 		for _, s := range spans {
-			got += fmt.Sprintf("%d-%d ", (s.from-1)/ms, s.to/ms)
+			got += fmt.Sprintf("%d-%d ", (s[0]-1)/ms, s[1]/ms)
 		}
 		if err != nil {
 			got = err.Error() + " "
@@ -80,7 +79,7 @@ func TestTraceDecidesWhatWasTimed(t *testing.T) {
 			t.Fatalf("%d stretches, %v; want 8", len(spans), err)
 		}
 		for _, s := range spans {
-			if length := s.to - s.from; length > 92 {
+			if length := s[1] - s[0]; length > 92 {
 				t.Errorf("with %d reads after it: a stretch of %d, which is not of the loop", after, length)
 			}
 		}
@@ -91,7 +90,7 @@ func TestTraceDecidesWhatWasTimed(t *testing.T) {
 	add(stop, 300)
 	add(start, 600)
 	add(stop, 700)
-	if spans, err := measured(all, 700); err != nil || len(spans) != 1 || spans[0] != (span{901, 1600}) {
+	if spans, err := measured(all, 700); err != nil || len(spans) != 1 || spans[0] != ([2]timeline.Time{901, 1600}) {
 		t.Errorf("%v, %v; want the part after the reset", spans, err)
 	}
 }
@@ -120,44 +119,5 @@ func TestTraceHasTheCallersOfTheTimer(t *testing.T) {
 	})
 	if r.N > 0 && (kinds[reset] != 1 || kinds[stop] != 1 || kinds[start] != 1) {
 		t.Errorf("%v marks of program, start, stop and reset; want one of each of the last three", kinds)
-	}
-}
-
-func TestClipTimes(t *testing.T) {
-	c := &clip{spans: []span{{100, 200}, {300, 300}, {500, 600}}}
-	got := ""
-	for _, at := range []timeline.Time{0, 99, 100, 150, 199, 200, 250, 300, 499, 501, 600, 900} {
-		got += fmt.Sprint(c.at(at), " ")
-	}
-	if want := "0 0 0 50 99 100 100 100 100 101 200 200 "; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-}
-
-// Of what is cut out only the states remain: a goroutine that runs throughout appears in the spans
-// only, and one that ran between them not at all.
-func TestClip(t *testing.T) {
-	o := bottle.NewObserver(bottle.Options{})
-	c := &clip{to: o, spans: []span{{100, 200}, {500, 650}}}
-	c.Begin(7, 26)
-	c.Metric(8, "/sched/gomaxprocs:threads", 4, false)
-	step := func(g *timeline.Goroutine, at timeline.Time, to timeline.State) {
-		c.Transition(&timeline.Transition{G: g, End: at, To: to})
-	}
-	a, b := &timeline.Goroutine{ID: 1, Index: 0, Func: "main.all"}, &timeline.Goroutine{ID: 2, Index: 1, Func: "main.between"}
-	step(a, 10, timeline.Running)
-	step(b, 220, timeline.Running)
-	step(b, 450, timeline.NotExist)
-	step(a, 600, timeline.Waiting)
-	step(a, 900, timeline.Unknown)
-	c.End(900)
-	g := o.Graph()
-	if g.Wall != 250 || g.Idle != 50 || g.Procs != 4 {
-		t.Errorf("wall %d, idle %d, %d processors", g.Wall, g.Idle, g.Procs)
-	}
-	for _, box := range g.Boxes {
-		if want := map[string]time.Duration{"main.all": 200}[box.Group]; box.Share != want {
-			t.Errorf("%s has %d, want %d", box.Group, box.Share, want)
-		}
 	}
 }
