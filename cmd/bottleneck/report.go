@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,7 +78,7 @@ func (f *reportFlags) parse(files []string) error {
 	case len(files) == 0:
 		return usagef("no recording: name a trace, an archive or a saved profile")
 	case len(f.to.outputs) == 0 && f.http == "":
-		return usagef("say where the page goes: -o FILE.html, or -http=localhost:0 to serve it")
+		return usagef("no output: want -o FILE.html, or -http=localhost:0 to serve the page")
 	case f.http != "":
 		if err := checkLoopback(f.http); err != nil {
 			return err
@@ -135,13 +135,13 @@ func (f *reportFlags) page() bool { return f.http != "" || len(f.pages) > 0 }
 type reportReading struct {
 	flags *reportFlags
 	data  *report.Data
-	from  map[report.Section]string // saved profile that filled a section, in place of the trace
-	trace string                    // trace file
+	from  map[string]string // saved profile that filled a section, in place of the trace
+	trace string            // trace file
 }
 
 // read reads all files. With an error, the data may be that of the part that could be read.
 func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*report.Data, error) {
-	r := &reportReading{flags: f, data: &report.Data{Missing: map[report.Section]string{}}, from: map[report.Section]string{}}
+	r := &reportReading{flags: f, data: &report.Data{Missing: map[string]string{}}, from: map[string]string{}}
 	var broken []error
 	for _, name := range files {
 		in, err := findInput(std, name)
@@ -228,7 +228,7 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader
 	f, d := r.flags, r.data
 	opt := bn.Options{Want: bn.WantInfo}
 	single := bottle.NewObserver(bottle.Options{Group: bottle.ByGoroutine})
-	var inWindows *taskWindows
+	var inWindows *tracetasks.Observer
 	var rows *quanta.Observer
 	if f.page() {
 		opt.Want = bn.WantVerdict | bn.WantSpeedup
@@ -239,7 +239,7 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader
 				window = niceWindow(info.Duration())
 			}
 			opt.Bottle.Window, opt.Contention.Window, opt.Speedup.Window = window, window, window
-			inWindows = newTaskWindows(window)
+			inWindows = tracetasks.NewObserver(tracetasks.Options{Window: window})
 			opt.Observers = append(opt.Observers, inWindows, single)
 			if counted {
 				rows = quanta.NewObserver(quanta.Options{Group: f.grouping, Name: shownSource(in.label)})
@@ -257,14 +257,15 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader
 			d.Bottle, d.Goroutines = all.Bottle, single.Graph()
 		}
 		if r.from[report.ContentionSection] == "" {
-			d.Contention, d.ContentionWindows = all.Contention, contentionWindows(all)
+			d.Contention, d.ContentionWindows = all.Contention, windows(all.ContentionWindows, all.ContentionWindow, all.Contention.Duration)
 		}
 		switch {
 		case r.from[report.TasksSection] != "":
 		case len(all.Tasks.Classes) == 0:
 			d.Missing[report.TasksSection] = "The trace has no regions (runtime/trace.StartRegion), which are what is a task there. Package granularity measures the tasks of pools and errgroups."
 		default:
-			d.Tasks, d.TaskWindows = all.Tasks, inWindows.list
+			list, length := inWindows.Windows()
+			d.Tasks, d.TaskWindows = all.Tasks, windows(list, length, all.Info.Duration())
 		}
 		switch {
 		case r.from[report.SpeedupSection] != "":
@@ -337,7 +338,7 @@ func (r *reportReading) json(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	var section report.Section
+	var section string
 	d := r.data
 	switch v := a.value.(type) {
 	case []*speedup.Stack:
@@ -356,104 +357,19 @@ func (r *reportReading) json(name string, data []byte) error {
 	return nil
 }
 
-// Contention, tasks and the speedup are recorded for each window of the slider, like the bottle
-// graph, so that a time selection filters them.
-
-// contentionWindows returns the contention profiles of the windows.
-func contentionWindows(r *bn.Report) (out []report.Window[*contention.Profile]) {
-	at := time.Duration(0)
-	for _, p := range r.ContentionWindows {
-		length := min(r.ContentionWindow, max(0, r.Contention.Duration-at))
-		out = append(out, report.Window[*contention.Profile]{From: at, To: at + cmp.Or(length, p.Duration), Part: p})
-		at += r.ContentionWindow
+// windows returns the parts of windows of a length, the last of which ends with the trace.
+func windows[Part any](parts []*Part, length, end time.Duration) (out []report.Window[*Part]) {
+	for i, p := range parts {
+		from := time.Duration(i) * length
+		out = append(out, report.Window[*Part]{From: from, To: min(from+length, max(from, end)), Part: p})
 	}
 	return out
 }
 
-// taskWindows splits a task profile at the edges of windows.
-type taskWindows struct {
-	*tracetasks.Observer
-	width       timeline.Time
-	begin, next timeline.Time
-	ended       bool
-	list        []report.Window[*granularity.Profile]
-	classes     int // total number of classes
-}
-
-// The classes of a window take about 20 kB each. If that is too much, each two windows become one.
-const (
-	maxTaskWindows = 2048
-	maxTaskClasses = 4096
-)
-
-func newTaskWindows(width time.Duration) *taskWindows {
-	return &taskWindows{Observer: tracetasks.NewObserver(tracetasks.Options{}), width: timeline.Time(max(1, width))}
-}
-
-// Begin implements [timeline.Observer], as do the methods below, which advance the windows first.
-func (w *taskWindows) Begin(t timeline.Time, version int) {
-	w.begin, w.next = t, t+w.width
-	w.Observer.Begin(t, version)
-}
-
-func (w *taskWindows) Transition(t *timeline.Transition) {
-	w.until(t.End)
-	w.Observer.Transition(t)
-}
-func (w *taskWindows) Named(g *timeline.Goroutine, t timeline.Time) {
-	w.until(t)
-	w.Observer.Named(g, t)
-}
-func (w *taskWindows) Region(e *timeline.Span) { w.until(e.Time); w.Observer.Region(e) }
-func (w *taskWindows) Task(e *timeline.Span)   { w.until(e.Time); w.Observer.Task(e) }
-
-func (w *taskWindows) End(t timeline.Time) {
-	w.until(t)
-	w.Observer.End(t)
-	if from := w.next - w.width; !w.ended && t > from {
-		w.ended = true
-		w.cut(from, t)
-	}
-}
-
-// until ends the windows that end before t.
-func (w *taskWindows) until(t timeline.Time) {
-	for t >= w.next && !w.ended {
-		w.cut(w.next-w.width, w.next)
-		w.next += w.width
-	}
-}
-
-func (w *taskWindows) cut(from, to timeline.Time) {
-	p := w.Cut(to)
-	w.classes += len(p.Classes)
-	w.list = append(w.list, report.Window[*granularity.Profile]{From: time.Duration(from - w.begin), To: time.Duration(to - w.begin), Part: p})
-	for len(w.list) > 1 && (len(w.list) >= maxTaskWindows || w.classes > maxTaskClasses) {
-		if len(w.list)%2 != 0 {
-			return // pairs follow with the next one
-		}
-		w.double()
-	}
-}
-
-// double merges each two windows into one.
-func (w *taskWindows) double() {
-	w.classes = 0
-	half := w.list[:0]
-	for i := 0; i < len(w.list); i += 2 {
-		a, b := w.list[i], w.list[i+1]
-		a.To, a.Part = b.To, granularity.Join(a.Part, b.Part)
-		w.classes += len(a.Part.Classes)
-		half = append(half, a)
-	}
-	w.list = half
-	w.width *= 2
-}
-
 // checkLoopback rejects addresses that other machines could reach.
 func checkLoopback(address string) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
+	host, port, err := net.SplitHostPort(address)
+	if _, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil {
 		return usagef("-http %s: want [HOST]:PORT, such as localhost:8080, or :0 for a free port", address)
 	}
 	if host != "" && !access.LoopbackHost(host) {

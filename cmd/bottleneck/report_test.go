@@ -23,7 +23,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/speedup"
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // pageData is the data of a page.
@@ -367,38 +366,5 @@ func TestReportWindows(t *testing.T) {
 		if d := sum/float64(wall) - p.Speedup[0].Stack.Speedup; d > 1e-6 || d < -1e-6 {
 			t.Errorf("a speed-up of %v in windows, %v as a whole", sum/float64(wall), p.Speedup[0].Stack.Speedup)
 		}
-	}
-}
-
-// The number of task windows is bounded, and every task is in one.
-func TestTaskWindowsAreBounded(t *testing.T) {
-	w := newTaskWindows(time.Microsecond)
-	f, err := os.Open(tracedRegions(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := timeline.Read(t.Context(), f, timeline.Options{}, w); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(w.list); n > maxTaskWindows || n < maxTaskWindows/4 {
-		t.Errorf("%d windows", n)
-	}
-	at, tasks, parts := time.Duration(0), uint64(0), []*granularity.Profile(nil)
-	for _, x := range w.list {
-		parts = append(parts, x.Part)
-		if x.From != at {
-			t.Fatalf("a window from %v, the one before to %v", x.From, at)
-		}
-		at = x.To
-		for i := range x.Part.Classes {
-			tasks += x.Part.Classes[i].Tasks
-		}
-	}
-	if tasks != 60 {
-		t.Errorf("%d tasks", tasks)
-	}
-	if all := granularity.Merge(parts...); all.Classes[0].Tasks != 60 {
-		t.Errorf("%d tasks merged", all.Classes[0].Tasks)
 	}
 }

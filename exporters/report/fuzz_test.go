@@ -19,7 +19,7 @@ func named(name string) *Data {
 	lock := &contention.Lock{ID: 1, Name: name, Class: name}
 	who := contention.Party{Group: name, Stack: &contention.Stack{Frames: []contention.Frame{{Func: name, File: name, Line: 1}}}}
 	return &Data{
-		Title: name, Source: name, Warnings: []string{name}, Missing: map[Section]string{TasksSection: name},
+		Title: name, Source: name, Warnings: []string{name}, Missing: map[string]string{TasksSection: name},
 		Bottle:     &bottle.Graph{Wall: time.Second, GoVersion: name, Warnings: []string{name}, Boxes: []bottle.Box{{Group: name, Share: time.Second, Running: time.Second, Parallelism: 1, Waiting: map[string]time.Duration{name: 1}}}},
 		Contention: &contention.Profile{Locks: []*contention.Lock{lock}, Waits: []contention.Wait{{Lock: lock, Waiter: who, Waited: 1, Unattributed: 1}}},
 		Counters: &quanta.Recording{Name: name, Groups: []quanta.Group{{Name: name}}, Funcs: []string{"", name}, Goroutine: []int64{1}, Group: []int32{0}, Thread: []int64{1}, Proc: []int32{0}, Begin: []int64{0}, Duration: []int64{1},

@@ -64,8 +64,8 @@ func newPageData(d *Data, served bool) (object, error) {
 	if usage := speedup.UsageTable(d.Speedup...); usage != nil {
 		out["usage"] = usage
 	}
-	missing := map[Section]string{}
-	for s, has := range map[Section]bool{BottleSection: d.Bottle != nil, ContentionSection: d.Contention != nil, TasksSection: d.Tasks != nil, SpeedupSection: len(stacks) > 0, CountersSection: d.Counters != nil} {
+	missing := map[string]string{}
+	for s, has := range map[string]bool{BottleSection: d.Bottle != nil, ContentionSection: d.Contention != nil, TasksSection: d.Tasks != nil, SpeedupSection: len(stacks) > 0, CountersSection: d.Counters != nil} {
 		if !has {
 			missing[s] = cmp.Or(d.Missing[s], usualReasons[s])
 		}
@@ -81,7 +81,7 @@ func (d *Data) title() string { return cmp.Or(d.Title, d.Source, "bottleneck") }
 func list[E any](of []E) []E { return append([]E{}, of...) }
 
 // usualReasons explain why a section is missing, unless Data.Missing does.
-var usualReasons = map[Section]string{
+var usualReasons = map[string]string{
 	BottleSection:     "There is no bottle graph: it comes from an execution trace, or from what “bottleneck graph -o graph.json” has saved.",
 	ContentionSection: "There is no contention profile: it comes from an execution trace, or from a profile that package contention has written.",
 	TasksSection:      "There are no tasks: they come from regions (runtime/trace.StartRegion) in an execution trace, or from a profile that package granularity has written.",

@@ -70,14 +70,14 @@ type Data struct {
 	ContentionWindows []Window[*contention.Profile]
 	// Tasks holds the sizes of the tasks.
 	Tasks *granularity.Profile
-	// TaskWindows is Tasks for those that ended in each interval: see [tracetasks.Observer.Cut].
+	// TaskWindows is Tasks for those that ended in each interval: see [tracetasks.Observer.Windows].
 	TaskWindows []Window[*granularity.Profile]
 	// Speedup holds stacks, shown side by side. A time selection filters those with Windows.
 	Speedup []*speedup.Stack
 	// Counters is the table of scheduling quanta.
 	Counters *quanta.Recording
-	// Missing holds, as a sentence, the reason why a part is missing.
-	Missing map[Section]string
+	// Missing holds, by section, a sentence with the reason why it is missing.
+	Missing map[string]string
 	// Warnings are sentences about the reliability of the whole recording.
 	Warnings []string
 }
@@ -88,16 +88,13 @@ type Window[Part any] struct {
 	Part     Part
 }
 
-// Section is a part of the page.
-type Section string
-
 // The sections of the page, in order.
 const (
-	BottleSection     Section = "bottle"
-	ContentionSection Section = "contention"
-	TasksSection      Section = "tasks"
-	SpeedupSection    Section = "speedup"
-	CountersSection   Section = "counters"
+	BottleSection     = "bottle"
+	ContentionSection = "contention"
+	TasksSection      = "tasks"
+	SpeedupSection    = "speedup"
+	CountersSection   = "counters"
 )
 
 // The limits of a page that includes its data: a browser would take too long to load a larger one.

@@ -12,37 +12,23 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// pieced is an Observer that is cut repeatedly.
-type pieced struct {
-	*Observer
-	every, next timeline.Time
-	cuts        []*granularity.Profile
-}
-
-func (p *pieced) Begin(t timeline.Time, version int) {
-	p.next = t + p.every
-	p.Observer.Begin(t, version)
-}
-
-func (p *pieced) Region(e *timeline.Span) {
-	for e.Time >= p.next {
-		p.cuts = append(p.cuts, p.Cut(p.next))
-		p.next += p.every
-	}
-	p.Observer.Region(e)
-}
-
-// TestCutsSum: wherever a pass is cut, the tasks of all pieces are those of the whole.
+// TestCutsSum: wherever a pass is cut, the tasks of all windows are those of the whole. Their number
+// is bounded.
 func TestCutsSum(t *testing.T) {
 	text := traced(t, regions)
 	for _, opt := range []Options{{}, {Tasks: true}, {AggregateNested: true}} {
 		whole := readTrace(t, text, opt)
-		for _, every := range []time.Duration{300 * time.Microsecond, 7 * time.Millisecond, time.Hour} {
-			o := &pieced{Observer: NewObserver(opt), every: timeline.Time(every)}
+		for _, every := range []time.Duration{time.Microsecond, 300 * time.Microsecond, 7 * time.Millisecond, time.Hour} {
+			opt.Window = every
+			o := NewObserver(opt)
 			if _, err := timeline.Read(context.Background(), bytes.NewReader(text), timeline.Options{}, o); err != nil {
 				t.Fatal(err)
 			}
-			m := granularity.Join(append(o.cuts, o.Profile())...)
+			list, length := o.Windows()
+			if n := len(list); n > maxWindows || every == time.Microsecond && n < maxWindows/4 || length < every || time.Duration(n)*length < whole.Wall {
+				t.Errorf("%+v, every %v: %d windows of %v", opt, every, n, length)
+			}
+			m := granularity.Join(list...)
 			if m.Wall != whole.Wall || m.Instances != 0 || m.Run.CPU != whole.Run.CPU || m.Run.Wall != whole.Run.Wall || m.Run.Voluntary != whole.Run.Voluntary {
 				t.Errorf("%+v, every %v: wall %v, run %+v; the whole %v, %+v", opt, every, m.Wall, m.Run, whole.Wall, whole.Run)
 			}

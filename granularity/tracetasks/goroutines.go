@@ -99,6 +99,7 @@ func (o *Observer) aggregate(of *timeline.Goroutine, total timeline.Time) bool {
 
 // Named implements [timeline.Observer].
 func (o *Observer) Named(g *timeline.Goroutine, now timeline.Time) {
+	o.until(now)
 	if !o.wholeLives() {
 		return
 	}

@@ -63,6 +63,9 @@ type Options struct {
 	// Hz is the frequency of reference cycles on the machine of the trace, if known. The
 	// profile then also has cycles.
 	Hz float64
+	// Window, if positive, makes the observer compute a profile of each stretch of that length instead
+	// of one of the whole pass: see [Observer.Windows]. A task belongs to the window in which it ended.
+	Window time.Duration
 	// Begins and Ends, if not nil, are called when a request, a region or a user task begins and
 	// ends, for an analysis of the time in between. The class of a user task ends in " (task)".
 	// The goroutine is that on which it ends; it is nil if the end is not in the trace.
@@ -131,6 +134,7 @@ type Observer struct {
 	machine    traceMachine
 	wall       time.Time     // the wall-clock time of first; zero if unknown
 	missed     timeline.Time // in gaps since begin
+	windows    windows
 }
 
 // goroutineTasks is the state of a live goroutine.
@@ -195,10 +199,13 @@ func (o *Observer) forget() {
 func (o *Observer) Begin(t timeline.Time, _ int) {
 	o.first, o.begin, o.end = t, t, t
 	o.machine.begin(t)
+	o.windows.width = max(0, timeline.Time(o.opt.Window))
+	o.windows.next = t + o.windows.width
 }
 
 // Transition implements [timeline.Observer].
 func (o *Observer) Transition(t *timeline.Transition) {
+	o.until(t.End)
 	o.machine.transition(t)
 	whole := o.wholeLives()
 	if !o.regions && !whole {
@@ -258,6 +265,7 @@ func (g *goroutineTasks) pop() openRegion {
 
 // Region implements [timeline.Observer].
 func (o *Observer) Region(e *timeline.Span) {
+	o.until(e.Time)
 	if !slices.Contains(starter.Pools, e.Task) {
 		o.tasksAreRegions(e.Time)
 	} else if o.wholeLives() && e.G.Serves() {
@@ -340,6 +348,7 @@ func (o *Observer) lost(s *traceSite, at timeline.Time) {
 
 // Task implements [timeline.Observer].
 func (o *Observer) Task(e *timeline.Span) {
+	o.until(e.Time)
 	if e.Begin {
 		t := &openTask{kind: e.Name, start: e.Time, created: e.Stack, followed: o.begins(e.Time)}
 		if o.opt.Tasks {
@@ -390,6 +399,7 @@ func (o *Observer) Clock(t timeline.Time, _ uint64, wall time.Time) {
 
 // End implements [timeline.Observer].
 func (o *Observer) End(t timeline.Time) {
+	o.until(t)
 	o.end = t
 	for id, task := range o.open {
 		if task.site != nil {
@@ -399,6 +409,7 @@ func (o *Observer) End(t timeline.Time) {
 		delete(o.open, id)
 	}
 	o.machine.finish(t)
+	o.endWindows(t)
 }
 
 // regionSite returns the place that a region comes from.

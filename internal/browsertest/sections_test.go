@@ -117,7 +117,7 @@ func TestUnknownValuesOfLocksAreNotZero(t *testing.T) {
 
 // A sentence states what a recording does not contain. The rest is shown.
 func TestMissingSections(t *testing.T) {
-	d := &report.Data{Title: "only a graph", Bottle: testGraph(searchNames(3)), Missing: map[report.Section]string{report.SpeedupSection: "Only one goroutine worked."}}
+	d := &report.Data{Title: "only a graph", Bottle: testGraph(searchNames(3)), Missing: map[string]string{report.SpeedupSection: "Only one goroutine worked."}}
 	d.Bottle.Windows = nil
 	p := openFile(t, d, "", wide)
 	p.shows("#speedup", "Only one goroutine worked.")
