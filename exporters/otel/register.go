@@ -65,19 +65,11 @@ type Options struct {
 // there are only tasks to observe. The error is the meter's. Call Register once per meter:
 // OpenTelemetry adds up what two registrations observe, which would double all counters.
 func Register(meter metric.Meter, c *bottleneck.Continuous, opt Options) (metric.Registration, error) {
-	var source series.Source
-	if c != nil {
-		source = c
-	}
-	return register(meter, source, opt)
+	return register(meter, c, opt)
 }
 
 func register(meter metric.Meter, source series.Source, opt Options) (metric.Registration, error) {
-	var tasks series.Tasker
-	if opt.Tasks != nil {
-		tasks = opt.Tasks
-	}
-	o := &observer{reader: series.NewReader(source, tasks, series.Options{Lean: opt.Lean, Version: opt.Version}), instruments: map[string]metric.Float64Observable{}}
+	o := &observer{reader: series.NewReader(source, opt.Tasks, series.Options{Lean: opt.Lean, Version: opt.Version}), instruments: map[string]metric.Float64Observable{}}
 	var all []metric.Observable
 	for _, f := range o.reader.Families() {
 		made, err := o.instrument(meter, &f)

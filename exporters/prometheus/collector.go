@@ -62,19 +62,11 @@ type collector struct {
 // NewCollector returns a collector of the results of c. It neither starts nor stops c, which may be
 // nil if there are only tasks to collect. Each collector has its own counters, so register only one.
 func NewCollector(c *bottleneck.Continuous, opt Options) prometheus.Collector {
-	var source series.Source
-	if c != nil {
-		source = c
-	}
-	return newCollector(source, opt)
+	return newCollector(c, opt)
 }
 
 func newCollector(source series.Source, opt Options) prometheus.Collector {
-	var tasks series.Tasker
-	if opt.Tasks != nil {
-		tasks = opt.Tasks
-	}
-	c := &collector{reader: series.NewReader(source, tasks, series.Options{Lean: opt.Lean, Version: opt.Version}), descs: map[string]*prometheus.Desc{}}
+	c := &collector{reader: series.NewReader(source, opt.Tasks, series.Options{Lean: opt.Lean, Version: opt.Version}), descs: map[string]*prometheus.Desc{}}
 	for _, f := range c.reader.Families() {
 		c.descs[f.Name] = prometheus.NewDesc(f.Name, f.Help, f.Labels, nil)
 	}

@@ -71,8 +71,15 @@ type Reader struct {
 	elapsed                time.Duration // since its start
 }
 
-// NewReader returns a reader of a continuous analysis and a task recorder. Either may be nil.
+// NewReader returns a reader of a continuous analysis and a task recorder. Either may be nil, or a
+// nil pointer.
 func NewReader(source Source, tasks Tasker, opt Options) *Reader {
+	if c, is := source.(*bottleneck.Continuous); is && c == nil {
+		source = nil
+	}
+	if t, is := tasks.(*granularity.Recorder); is && t == nil {
+		tasks = nil
+	}
 	r := &Reader{source: source, tasks: tasks, opt: opt, groups: names{limit: maxGroups}, kinds: names{limit: maxKinds}, classes: names{limit: maxGroups}}
 	if opt.Lean {
 		r.groups.limit, r.kinds.limit, r.classes.limit = 8, 4, 0
