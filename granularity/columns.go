@@ -92,7 +92,7 @@ func (p *Profile) Table() *result.Table {
 	}{
 		{"cycles", "cycles of a task", func(s *siteOf) *Histogram { return &s.Cycles }},
 		{"running_ns", "ns for which a task ran", func(s *siteOf) *Histogram { return &s.RunningNS }},
-		{"wall_ns", "ns from the begin of a task to its end", func(s *siteOf) *Histogram { return &s.WallNS }},
+		{"wall_ns", "ns from the start of a task to its end", func(s *siteOf) *Histogram { return &s.WallNS }},
 		{"blocked_ns", "ns for which a task was off the processor", func(s *siteOf) *Histogram { return &s.BlockedNS }},
 	} {
 		add := func(name string, of func(*Histogram) float64) {
@@ -131,7 +131,7 @@ func Summary() []result.Column[Profile] {
 		{Name: "fine-tasks-%", Title: "too small", Unit: result.Ratio, Help: "part of the tasks that are too small", Value: diagnosed(Fine)},
 		{Name: "coarse-tasks-%", Title: "too large", Unit: result.Ratio, Help: "part of the tasks that are too large", Value: diagnosed(Coarse)},
 		{Name: "blocked-tasks-%", Title: "mostly blocked", Unit: result.Ratio, Help: "part of the tasks that are mostly blocked", Value: diagnosed(Blocked)},
-		{Name: "unknown-tasks-%", Title: "unknown", Unit: result.Ratio, Help: "part of the tasks of which the numbers do not tell", Value: diagnosed(Unknown)},
+		{Name: "unknown-tasks-%", Title: "unknown", Unit: result.Ratio, Help: "part of the tasks whose diagnosis is unknown", Value: diagnosed(Unknown)},
 		{Name: "cycles/task", Title: "cycles a task", Unit: result.Number, Help: "mean cycles of a task", Value: func(p *Profile) (result.Value, bool) {
 			v, known := p.meanOf(func(c *Class) *Histogram { return &c.Cycles })
 			return result.Float(v), known && !p.ByTime()
@@ -141,7 +141,7 @@ func Summary() []result.Column[Profile] {
 			d, timed := p.Duration(v)
 			return result.Int(d), known && timed
 		}},
-		{Name: "wall/task", Title: "time a task", Unit: result.Duration, Help: "mean time from the begin of a task to its end", Value: func(p *Profile) (result.Value, bool) {
+		{Name: "wall/task", Title: "time a task", Unit: result.Duration, Help: "mean time from the start of a task to its end", Value: func(p *Profile) (result.Value, bool) {
 			v, known := p.meanOf(func(c *Class) *Histogram { return &c.WallNS })
 			return result.Int(time.Duration(v)), known
 		}},

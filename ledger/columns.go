@@ -7,7 +7,7 @@ import (
 
 // Columns are the columns of [Ledger.Rows], the most important first.
 var Columns = []result.Column[Row]{
-	{Name: "time", Title: "time", Unit: result.Duration, Part: true, Help: "processors' time: the rows sum to GOMAXPROCS × time",
+	{Name: "time", Title: "time", Unit: result.Duration, Part: true, Help: "time of processors; the rows sum to GOMAXPROCS × time",
 		Value: func(r *Row) (result.Value, bool) { return result.Int(r.Time), true }},
 	{Name: "category", Title: "category", Help: "what the processor did",
 		Value: func(r *Row) (result.Value, bool) { return text(string(r.Category)) }},
@@ -27,11 +27,11 @@ var Columns = []result.Column[Row]{
 		Value: func(r *Row) (result.Value, bool) { return text(r.WakerSite.Source()) }},
 	{Name: "beside", Title: "beside", Unit: result.Func, Help: "the name of the goroutines that ran on other processors",
 		Value: func(r *Row) (result.Value, bool) { return text(r.Beside) }},
-	{Name: "count", Title: "count", Unit: result.Count, Help: "how many slices of running, or gaps",
+	{Name: "count", Title: "count", Unit: result.Count, Help: "number of intervals of running, or of gaps",
 		Value: func(r *Row) (result.Value, bool) { return result.Int(r.Count), true }},
-	{Name: "lost", Title: "lost", Unit: result.Duration, Part: true, Help: "the time, where the program's own code, C code or system calls did not run",
+	{Name: "lost", Title: "lost", Unit: result.Duration, Part: true, Help: "the time of rows other than the program's own code, C code and system calls",
 		Value: func(r *Row) (result.Value, bool) { return result.Int(r.lost()), true }},
-	{Name: "queue", Title: "queue", Unit: result.Duration, Help: "goroutines' time that others were ready and all processors were in use",
+	{Name: "queue", Title: "queue", Unit: result.Duration, Help: "time for which other goroutines were ready while all processors were in use, summed",
 		Value: func(r *Row) (result.Value, bool) { return result.Int(r.Queue), true }},
 }
 

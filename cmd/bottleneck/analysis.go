@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -93,8 +94,12 @@ func (f *conditions) define(c *cobra.Command, more string, about ...*condition.M
 	}
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(c.Long) + "\n\nA CONDITION is NAME, one of < <= > >=, and a value. NAME is\n\n")
-	for _, m := range about[0].All() {
-		fmt.Fprintf(&b, "  %-17s %s\n", m.Name, wrapped(20, m.Help))
+	all, width := about[0].All(), 17
+	for _, m := range all {
+		width = max(width, len(m.Name))
+	}
+	for _, m := range all {
+		fmt.Fprintf(&b, "  %-*s %s\n", width, m.Name, wrapped(width+3, m.Help))
 	}
 	c.Long = b.String() + "\n" + wrapped(0, about[0].Parts)
 }
@@ -184,21 +189,17 @@ func definePart(fs *pflag.FlagSet, part *timeline.Part) {
 
 // defineGroup adds -group; of begins its help.
 func defineGroup(fs *pflag.FlagSet, group *bottle.Grouping, of string) {
-	set := func(s string) (err error) {
-		*group, err = bottle.ParseGrouping(s)
-		return err
-	}
-	fs.Var(&parsedFlag{set, "function"}, "group", of+"group goroutines `BY` function, start, creator, goroutine, region, task, kind or /regexp/; see \"bottleneck help graph\"")
+	parsed(fs, group, "group", "function", of+"group goroutines `BY` function, start, creator, goroutine, region, task, kind or /regexp/; see \"bottleneck help graph\"", bottle.ParseGrouping)
 }
 
 // defineWindow adds -window.
 func defineWindow(fs *pflag.FlagSet, window *time.Duration, help string) {
-	fs.Var(&parsedFlag{set: func(s string) (err error) {
-		if *window, err = time.ParseDuration(s); err != nil || *window <= 0 {
-			return errors.New("want a positive duration, such as 500ms")
+	parsed(fs, window, "window", "", help, func(s string) (d time.Duration, err error) {
+		if d, err = time.ParseDuration(s); err != nil || d <= 0 {
+			err = errors.New("want a positive duration, such as 500ms")
 		}
-		return nil
-	}}, "window", help)
+		return d, err
+	})
 }
 
 // defineBounds adds -from and -to, which count from the start of the input that of names.
@@ -229,12 +230,28 @@ func between[N cmp.Ordered](name string, value, least, most N) error {
 // defineSeconds adds -seconds of commands that ask a service.
 func defineSeconds(fs *pflag.FlagSet, n *float64, usual float64, help string) {
 	*n = usual
-	fs.Var(&parsedFlag{set: func(s string) (err error) {
-		if *n, err = strconv.ParseFloat(s, 64); err != nil || !(*n >= 0.001 && *n <= 3600) {
-			return errors.New("want from 0.001 to 3600")
+	parsed(fs, n, "seconds", "", help, func(s string) (v float64, err error) {
+		if v, err = strconv.ParseFloat(s, 64); err != nil || !(v >= 0.001 && v <= 3600) {
+			err = errors.New("want from 0.001 to 3600")
 		}
-		return nil
-	}}, "seconds", help)
+		return v, err
+	})
+}
+
+// defineRegexp adds a flag for a regular expression.
+func defineRegexp(fs *pflag.FlagSet, to **regexp.Regexp, name, help string) {
+	parsed(fs, to, name, "", help, regexp.Compile)
+}
+
+// parsed adds a flag whose values parse returns. usual is the text of the default.
+func parsed[T any](fs *pflag.FlagSet, to *T, name, usual, help string, parse func(string) (T, error)) {
+	fs.Var(&parsedFlag{func(s string) error {
+		v, err := parse(s)
+		if err == nil {
+			*to = v
+		}
+		return err
+	}, usual}, name, help)
 }
 
 // parsedFlag is a flag with a parser. It keeps its text for the commands that a verdict suggests.
@@ -286,11 +303,11 @@ func (a *app) reads(c *cobra.Command) *cobra.Command {
 
 // limited adds the memory flag of a command that reads traces or saved results.
 func (a *app) limited(c *cobra.Command) {
-	c.Flags().Func("memory", "stop with an error before memory exceeds `SIZE`, such as 2GB or 512MB; default half of the memory of the machine or cgroup", func(s string) (err error) {
-		if a.memory, err = memory.Parse(s); err == nil && a.memory < memory.Least {
+	parsed(c.Flags(), &a.memory, "memory", "", "stop with an error before memory exceeds `SIZE`, such as 2GB or 512MB; default half of the memory of the machine or cgroup", func(s string) (n int64, err error) {
+		if n, err = memory.Parse(s); err == nil && n < memory.Least {
 			err = fmt.Errorf("want at least %s", memory.Text(memory.Least))
 		}
-		return err
+		return n, err
 	})
 }
 

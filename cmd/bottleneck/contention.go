@@ -18,16 +18,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
-	"github.com/bottleneck-go/bottleneck/internal/spelling"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // contentionFlags holds the flags of contention.
 type contentionFlags struct {
 	analysis
-	by, kinds, focus, view string
-	only                   []string
-	match                  *regexp.Regexp
+	match *regexp.Regexp // from -focus; nil means all
 }
 
 func (a *app) contention() *cobra.Command {
@@ -40,14 +37,14 @@ last.
 It reads execution traces, and JSON of package contention, whose wrapped locks
 record their owners. Time without a known owner is "unattributed".
 
-`+wrapped(0, "ASPECTS, the levels of the tree, are "+kindsOf(contention.Aspects, ", ")+`; the default is
+`+wrapped(0, "ASPECTS, the levels of the tree, are "+strings.Join(contention.Aspects, ", ")+`; the default is
 owner-func,lock,waiter-func, with waits for workers, for work and for the network
 last. A func is the function that locked or unlocked; a group is the name of the
 goroutines. The root is the last owner in a chain of owners that wait for each other.
 Percentages after a line are what owners did during the wait: run, be runnable, or be
 blocked.`)+`
 
-`+wrapped(0, "KINDS of waits are "+kindsOf(contention.Kinds, ", ")+`; "locks" stands
+`+wrapped(0, "KINDS of waits are "+strings.Join(contention.Kinds, ", ")+`; "locks" stands
 for mutex, both of rwmutex, and once. syscall is included only if named: system calls
 of a trace that lost their processor, by call chain.`)+`
 
@@ -56,13 +53,13 @@ and folded stacks are of what is left. A picture shows which groups wait for
 which; .folded is for flamegraph.pl.`, f.run)
 	f.define(c, contentionForms, &contentionMeasures)
 	f.to.defineTop("lines below each line, locks and groups", "those above half a percent")
-	fs := c.Flags()
-	fs.StringVar(&f.by, "by", "", "the levels of the tree: `ASPECTS`, separated by commas")
-	fs.StringVar(&f.kinds, "kind", "", "show only these `KINDS` of waits, separated by commas")
-	fs.StringVar(&f.focus, "focus", "", "show only waits with a match of `REGEXP` in the lock or its class, or in a function of the waiter, the owner or the root")
-	fs.StringVar(&f.view, "pprof", "", "the stacks of .pb.gz and .folded: `VIEW` is owner (default of .pb.gz), waiter, root, or joined (default of .folded), which is the waiter's calls, the lock, and the owner's calls")
-	fs.DurationVar(&f.to.draw.least, "min", 0, "leave out lines, edges and rows that are shorter than `DURATION`")
-	fs.BoolVarP(&f.to.draw.rates, "verbose", "v", false, "show events per second, and bytes per contention")
+	fs, draw := c.Flags(), &f.to.draw
+	parsed(fs, &draw.aspects, "by", "", "the levels of the tree: `ASPECTS`, separated by commas", parseAspects)
+	parsed(fs, &draw.kinds, "kind", "", "show only these `KINDS` of waits, separated by commas", parseKinds)
+	defineRegexp(fs, &f.match, "focus", "show only waits with a match of `REGEXP` in the lock or its class, or in a function of the waiter, the owner or the root")
+	fs.StringVar(&draw.view, "pprof", "", "the stacks of .pb.gz and .folded: `VIEW` is owner (default of .pb.gz), waiter, root, or joined (default of .folded), which is the waiter's calls, the lock, and the owner's calls")
+	fs.DurationVar(&draw.least, "min", 0, "leave out lines, edges and rows that are shorter than `DURATION`")
+	fs.BoolVarP(&draw.rates, "verbose", "v", false, "show events per second, and bytes per contention")
 	f.to.only["verbose"] = []string{"text"}
 	f.to.only["pprof"] = []string{"pprof", "folded"}
 	f.to.only["top"] = []string{"text", "svg", "png", "html"}
@@ -73,15 +70,6 @@ which; .folded is for flamegraph.pl.`, f.run)
 	return a.reads(c)
 }
 
-// kindsOf joins names.
-func kindsOf[K ~string](kinds []K, by string) string {
-	names := make([]string, len(kinds))
-	for i, k := range kinds {
-		names[i] = string(k)
-	}
-	return strings.Join(names, by)
-}
-
 func (f *contentionFlags) run(ctx context.Context, std stdio, args []string) error {
 	if err := f.settle(std); err != nil {
 		return err
@@ -89,95 +77,68 @@ func (f *contentionFlags) run(ctx context.Context, std stdio, args []string) err
 	if err := f.parse(); err != nil {
 		return err
 	}
-	f.opt.Contention = tracewaits.Options{Goroutines: f.to.draw.goroutines(), Syscalls: slices.Contains(f.only, contention.SyscallKind)}
+	f.opt.Contention = tracewaits.Options{Goroutines: f.to.draw.goroutines(), Syscalls: slices.Contains(f.to.draw.kinds, contention.SyscallKind)}
 	return f.analysis.run(ctx, std, args, f.keep, contentionKind)
 }
 
-// parse parses the flags and rejects invalid ones.
-func (f *contentionFlags) parse() (err error) {
-	if f.to.draw.aspects, err = parseAspects(f.by); err != nil {
-		return err
-	}
-	showsBy := func(form string) bool { return form == "text" || form == "json" && f.to.draw.goroutines() }
-	if f.by != "" && !slices.ContainsFunc(f.to.asked(), showsBy) {
+// parse rejects invalid flags.
+func (f *contentionFlags) parse() error {
+	draw := &f.to.draw
+	showsBy := func(form string) bool { return form == "text" || form == "json" && draw.goroutines() }
+	switch {
+	case draw.aspects != nil && !slices.ContainsFunc(f.to.asked(), showsBy):
 		return usagef("-by is for text, and for single goroutines in JSON: other forms have all other aspects without it")
-	}
-	if f.only, err = parseKinds(f.kinds); err != nil {
-		return err
-	}
-	f.to.draw.kinds = f.only
-	if f.by == "" && slices.Equal(f.only, []string{contention.SyscallKind}) {
+	case draw.view != "" && contention.CheckView(draw.view) != nil:
+		return usagef("-pprof %s: want owner, waiter, joined or root", draw.view)
+	case draw.least < 0:
+		return usagef("-min %v: want 0s or more", draw.least)
+	case draw.aspects == nil && slices.Equal(draw.kinds, []string{contention.SyscallKind}):
 		// No owner: show only the site.
-		f.to.draw.aspects = []string{contention.ByWaiterStack}
-	}
-	if f.focus != "" {
-		if f.match, err = regexp.Compile(f.focus); err != nil {
-			return usagef("-focus: %v", err)
-		}
-	}
-	if f.to.draw.view = f.view; f.view != "" && contention.CheckView(f.view) != nil {
-		return usagef("-pprof: unknown view %q: want owner, waiter, joined or root", f.view)
-	}
-	if f.to.draw.least < 0 {
-		return usagef("-min %v: want a positive duration, such as 1ms", f.to.draw.least)
+		draw.aspects = []string{contention.ByWaiterStack}
 	}
 	return nil
 }
 
-// parseAspects parses the levels of the tree; none means the default.
-func parseAspects(s string) (by []string, err error) {
-	err = parseList("-by", "aspect", s, contention.Aspects, func(a string) error {
-		if slices.Contains(by, a) {
-			return usagef("-by: %s is given twice", a)
+// parseAspects parses the levels of the tree.
+func parseAspects(list string) ([]string, error) {
+	by, err := parseList(list, contention.Aspects)
+	for i, aspect := range by {
+		if slices.Contains(by[:i], aspect) {
+			return nil, fmt.Errorf("%s is given twice", aspect)
 		}
-		by = append(by, a)
-		return nil
-	})
+	}
 	return by, err
 }
 
-// parseList calls add for each word of a flag's comma-separated list.
-func parseList[Word ~string](name, what, list string, known []Word, add func(Word) error) error {
-	if list == "" {
-		return nil
-	}
+// parseList parses a list of known words, separated by commas.
+func parseList(list string, known []string) (words []string, err error) {
 	for word := range strings.SplitSeq(list, ",") {
-		word = strings.TrimSpace(word)
-		if !slices.Contains(known, Word(word)) {
-			var names []string
-			for _, k := range known {
-				names = append(names, string(k))
-			}
-			if near := spelling.Nearest(word, names); near != "" {
-				return usagef("%s: unknown %s %q; did you mean %s?", name, what, word, near)
-			}
-			return usagef("%s: unknown %s %q: want some of %s", name, what, word, strings.Join(names, ", "))
+		if word = strings.TrimSpace(word); !slices.Contains(known, word) {
+			return nil, result.Unknown(word, known)
 		}
-		if err := add(Word(word)); err != nil {
-			return err
-		}
+		words = append(words, word)
 	}
-	return nil
+	return words, nil
 }
 
-var lockKinds = []string{contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind}
-
-// parseKinds parses the kinds to keep; none means all.
-func parseKinds(s string) (kinds []string, err error) {
+// parseKinds parses the kinds of waits to keep.
+func parseKinds(list string) (kinds []string, err error) {
 	const locks = "locks"
-	err = parseList("-kind", "kind", s, append([]string{locks}, contention.Kinds...), func(k string) error {
-		if kinds = append(kinds, k); k == locks {
-			kinds = append(kinds[:len(kinds)-1], lockKinds...)
+	words, err := parseList(list, append([]string{locks}, contention.Kinds...))
+	for _, k := range words {
+		if k == locks {
+			kinds = append(kinds, contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind)
+		} else {
+			kinds = append(kinds, k)
 		}
-		return nil
-	})
+	}
 	return kinds, err
 }
 
 // keep removes waits that -kind and -focus do not select, and warns if nothing is left.
 func (f *contentionFlags) keep(a artifact) (any, error) {
 	p := a.value.(*contention.Profile)
-	kept := p.Filter(f.only, f.match, 0)
+	kept := p.Filter(f.to.draw.kinds, f.match, 0)
 	if len(p.Waits) > 0 && len(kept.Waits) == 0 {
 		kept.Warnings = append(slices.Clone(kept.Warnings), "Goroutines did wait, but for nothing that -kind and -focus keep.")
 	}

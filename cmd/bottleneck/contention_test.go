@@ -299,14 +299,14 @@ func TestContentionBadInput(t *testing.T) {
 		out    string
 		want   string
 	}{
-		{[]string{"-by", "owner-fnc", mutexTrace}, exitUsage, "", `-by: unknown aspect "owner-fnc"; did you mean owner-func?`},
-		{[]string{"-by", "owner,lock", mutexTrace}, exitUsage, "", `-by: unknown aspect "owner"; did you mean owner-func?`},
-		{[]string{"-by", "lock,lock", mutexTrace}, exitUsage, "", "-by: lock is given twice"},
-		{[]string{"-kind", "mutx", mutexTrace}, exitUsage, "", `-kind: unknown kind "mutx"; did you mean mutex?`},
-		{[]string{"-kind", "nonsense", mutexTrace}, exitUsage, "", `want some of locks, mutex, `},
-		{[]string{"-focus", "(", mutexTrace}, exitUsage, "", "-focus: error parsing regexp"},
-		{[]string{"-pprof", "up", "-format", "folded", mutexTrace}, exitUsage, "", `-pprof: unknown view "up": want owner, waiter, joined or root`},
-		{[]string{"-min", "-1s", mutexTrace}, exitUsage, "", "-min -1s: want a positive duration"},
+		{[]string{"-by", "owner-fnc", mutexTrace}, exitUsage, "", `-by owner-fnc: unknown name "owner-fnc"; did you mean owner-func?`},
+		{[]string{"-by", "owner,lock", mutexTrace}, exitUsage, "", `-by owner,lock: unknown name "owner"; did you mean owner-func?`},
+		{[]string{"-by", "lock,lock", mutexTrace}, exitUsage, "", "-by lock,lock: lock is given twice"},
+		{[]string{"-kind", "mutx", mutexTrace}, exitUsage, "", `-kind mutx: unknown name "mutx"; did you mean mutex?`},
+		{[]string{"-kind", "nonsense", mutexTrace}, exitUsage, "", `want one of locks, mutex, `},
+		{[]string{"-focus", "(", mutexTrace}, exitUsage, "", "-focus (: error parsing regexp"},
+		{[]string{"-pprof", "up", "-format", "folded", mutexTrace}, exitUsage, "", "-pprof up: want owner, waiter, joined or root"},
+		{[]string{"-min", "-1s", mutexTrace}, exitUsage, "", "-min -1s: want 0s or more"},
 		{[]string{"-top", "-1", mutexTrace}, exitUsage, "", "-top -1: want a number"},
 		{[]string{"-format", "gif", mutexTrace}, exitUsage, "", `-format gif: want svg, png, pprof, json, csv, md, html, text or folded`},
 		{[]string{"-o", "a.gif", mutexTrace}, exitUsage, "", "want a file ending in .svg, .png, .pb.gz"},

@@ -144,6 +144,11 @@ func (f *diffFlags) run(ctx context.Context, std stdio, args []string) error {
 	if err := f.fits(first.kind); err != nil {
 		return err
 	}
+	for _, a := range slices.Concat(pair[0].runs, pair[1].runs) {
+		if err := rejectTraceFlags(f.to.flags, a); err != nil {
+			return err
+		}
+	}
 	if missing, err := f.fail.Fit(first.what, pair.values); missing {
 		return usagef("-fail: %v", err)
 	} else if err != nil {

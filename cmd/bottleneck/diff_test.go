@@ -166,6 +166,7 @@ func TestDiffSources(t *testing.T) {
 
 func TestDiffErrors(t *testing.T) {
 	stack := saved(t, "a.json", "speedup", "-estimate", "-format", "json", computeTrace)
+	graph := saved(t, "g.json", "graph", "-format", "json", computeTrace)
 	for _, tt := range []struct {
 		args   string
 		status int
@@ -177,6 +178,7 @@ func TestDiffErrors(t *testing.T) {
 		{"-o x.dot a b", exitUsage, "-o x.dot"},
 		{"-group nonsense a b", exitUsage, "unknown grouping"},
 		{"-group creator -kind tasks a b", exitUsage, "-group is for graphs"},
+		{"-group creator " + graph + " " + graph, exitUsage, "-group is for traces"},
 		{"-group creator " + stack + " " + stack, exitUsage, "-group is for graphs"},
 		{"- -", exitUsage, "standard input is named twice"},
 		{"-fail nonsense a b", exitUsage, "is not a condition"},

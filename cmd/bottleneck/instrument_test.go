@@ -28,18 +28,18 @@ func TestRunUsage(t *testing.T) {
 	}{
 		{"run", exitUsage, "no command: it follows after --"},
 		{"run go test", exitUsage, `unexpected argument "go"`},
-		{"run -dir nowhere -- go test", exitUsage, "-dir nowhere: it is no directory"},
-		{"run -- go vet", exitFailure, "go vet builds no program"},
+		{"run -dir nowhere -- go test", exitUsage, "-dir nowhere: not a directory"},
+		{"run -- go vet", exitUsage, "go vet builds no program"},
 		{"run -- nowhere/program", exitFailure, "cannot run nowhere/program"},
 		{"run -- go build -v .", exitUsage, `go build runs nothing: use "bottleneck instrument -- go build"`},
-		{"run -- main.go", exitUsage, "main.go is no program: want -- go run main.go"},
-		{"run -- .", exitUsage, ". is no program: want -- go run ."},
+		{"run -- main.go", exitUsage, "main.go is not a program: want -- go run main.go"},
+		{"run -- .", exitUsage, ". is not a program: want -- go run ."},
 		{"run -what locks -- nowhere/program", exitUsage, "-what, -only and -skip choose what is built into a program"},
-		{"run -what lock -- go test", exitFailure, `unknown part "lock": want one of locks, tasks, errgroup, go, pools`},
+		{"run -what lock -- go test", exitUsage, `-what lock: unknown name "lock"; did you mean locks?`},
 		{"instrument -only all -- go build", exitFailure, `"all" is no pattern of import paths, such as ./... and example.com/x/... are`},
 		{"instrument", exitUsage, "no command: it follows after --"},
 		{"instrument go build", exitUsage, `unexpected argument "go"`},
-		{"instrument -- ls", exitFailure, "bottleneck: instrument: want go build, install, run or test"},
+		{"instrument -- ls", exitUsage, "bottleneck: instrument: ls builds no program: want go build, install, run or test"},
 	} {
 		got := bottleneck(strings.Fields(c.args)...)
 		got.want(t, c.status, "", c.want)
@@ -53,7 +53,7 @@ func TestRunUsage(t *testing.T) {
 	}
 	program := read(t, self)
 	for want, change := range map[string]func([]byte) []byte{
-		"is no Go program": func([]byte) []byte { return []byte("a program") },
+		"is not a Go program": func([]byte) []byte { return []byte("a program") },
 		"or add -trace-url": func(b []byte) []byte {
 			return bytes.ReplaceAll(b, []byte(instrument.Variable), []byte(strings.ToLower(instrument.Variable)))
 		},

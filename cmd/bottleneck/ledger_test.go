@@ -327,7 +327,7 @@ func TestLedgerMerge(t *testing.T) {
 	}
 	bottleneck("merge", saved, again).want(t, exitOK, "Merged: 2 instances. Times are sums over them.", "")
 	bottleneck("merge", saved, lockTrace).want(t, exitUsage, "", "they cannot be merged")
-	bottleneck("merge", "-o", filepath.Join(t.TempDir(), "x.svg"), saved, again).want(t, exitUsage, "", "there is no svg of a merged ledger")
+	bottleneck("merge", "-o", filepath.Join(t.TempDir(), "x.svg"), saved, again).want(t, exitUsage, "", "a merged ledger cannot be written as svg")
 }
 
 // A saved ledger has a verdict with its numbers.

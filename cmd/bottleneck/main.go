@@ -87,7 +87,10 @@ func (a *app) root() *cobra.Command {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	completion := subcommand(root, "completion")
+	completion.Use = "completion bash | zsh | fish | powershell"
 	completion.Short = "print a completion script for bash, zsh, fish or PowerShell"
+	completion.Long = "Completion prints a script that completes commands, flags and their values in a\nshell. \"bottleneck completion bash -h\" describes how to load it."
+	completion.Example = "  source <(bottleneck completion bash)"
 	completion.Args = cobra.ArbitraryArgs
 	completion.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {

@@ -162,7 +162,7 @@ func TestMergeTasks(t *testing.T) {
 			t.Errorf("%s: status %d, %d bytes, %s", form, r.status, len(r.out), r.err)
 		}
 	}
-	bottleneck("merge", "-format", "folded", a, b).want(t, exitUsage, "", "there is no folded of a merged profile of tasks")
+	bottleneck("merge", "-format", "folded", a, b).want(t, exitUsage, "", "a merged profile of tasks cannot be written as folded")
 }
 
 // -kind decides what a service is asked for.

@@ -143,7 +143,7 @@ func (d *destination) effective() (err error) {
 func (d *destination) supports(forms formsOf, of string) error {
 	for _, form := range d.asked() {
 		if forms[form] == nil {
-			return usagef("there is no %s of %s: want %s", form, of, formsIn(forms))
+			return usagef("%s cannot be written as %s: want %s", of, form, formsIn(forms))
 		}
 	}
 	return nil

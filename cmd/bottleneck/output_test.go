@@ -249,7 +249,7 @@ func TestRowOfTraces(t *testing.T) {
 	bottleneck("graph", "-", "-").want(t, exitUsage, "", "standard input is named twice")
 	bottleneck("graph", "-window", "1s", computeTrace, saved).want(t, exitUsage, "", "-window is for one trace, not 2")
 	bottleneck("graph", "-fail", "parallelism<9", computeTrace, saved).want(t, exitUsage, "", "-fail is for one trace, not 2")
-	bottleneck("graph", "-format", "pprof", computeTrace, saved).want(t, exitUsage, "", "there is no pprof of several graphs: want svg")
+	bottleneck("graph", "-format", "pprof", computeTrace, saved).want(t, exitUsage, "", "several graphs cannot be written as pprof: want svg")
 }
 
 // The output has one object a line and window. The windows sum to the whole.

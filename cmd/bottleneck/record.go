@@ -71,10 +71,7 @@ program, and its recording is kept.`, func(ctx context.Context, std stdio, args 
 	})
 	fs.BoolVar(&f.force, "force", false, "replace an existing file")
 	defineSeconds(fs, &f.seconds, 5, "of a service: record `N` seconds; default 5")
-	fs.Func("max-size", "of a service: stop when the trace is longer than `SIZE`, such as 500MB or 10GB; default 4GB", func(s string) (err error) {
-		f.maxSize, err = memory.Parse(s)
-		return err
-	})
+	parsed(fs, &f.maxSize, "max-size", "", "of a service: stop when the trace is longer than `SIZE`, such as 500MB or 10GB; default 4GB", memory.Parse)
 	fs.StringVar(&f.counters, "counters", "default", "of a program: count the events of `LIST`, separated by commas: names of perf list, rNNN for a raw event, device/event such as msr/tsc; default is "+strings.Join(counters.DefaultCounters(), ", "))
 	fs.StringVar(&f.serves, "trace-url", "", "of a program: read the trace from `URL`, where the program serves it; counting ends with the trace")
 	fs.DurationVar(&f.period, "period", time.Millisecond, "of a program: read the counters of running threads every `DURATION`")
@@ -89,7 +86,7 @@ program, and its recording is kept.`, func(ctx context.Context, std stdio, args 
 func (f *recordFlags) without(what string, others ...string) error {
 	for _, name := range others {
 		if f.flags.Changed(name) {
-			return usagef("unknown flag -%s of %s", name, what)
+			return usagef("-%s is not for recording %s", name, what)
 		}
 	}
 	return nil
@@ -102,7 +99,7 @@ func (f *recordFlags) parse(rest []string) error {
 	}
 	switch {
 	case f.output == "" && len(rest) > 0:
-		return usagef("no file: say -o FILE")
+		return usagef("no output file: want -o FILE")
 	case formsIn(graphForms).formOf(f.output) != "":
 		return usagef("-o %s: record writes the trace; \"bottleneck graph\" draws it", f.output)
 	}
@@ -129,7 +126,7 @@ func serviceURL(args []string) (*url.URL, error) {
 // check checks, before recording, whether the file can be written.
 func (f *recordFlags) check() error {
 	if st, err := os.Stat(f.output); err == nil && st.Mode().IsRegular() && !f.force {
-		return fmt.Errorf("%s: there is such a file; -force replaces it", f.output)
+		return fmt.Errorf("%s: the file exists; -force replaces it", f.output)
 	}
 	return atomicfile.Check(f.output)
 }
@@ -260,7 +257,7 @@ func (f *recordFlags) parseProgram(rest, command []string) error {
 	case len(command) == 0:
 		return usagef("no program after --")
 	case f.output == "":
-		return usagef("no file: say -o FILE")
+		return usagef("no output file: want -o FILE")
 	case f.period < 10*time.Microsecond:
 		return usagef("-period %v: want 10µs or more", f.period)
 	case f.serves != "" && !isURL(f.serves):

@@ -82,7 +82,7 @@ func TestRecordKeepsFiles(t *testing.T) {
 	if err := os.WriteFile(name, []byte("precious"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	bottleneck("record", "-o", name, s.URL+"/debug/pprof/").want(t, exitFailure, "", "old.trace: there is such a file; -force replaces it")
+	bottleneck("record", "-o", name, s.URL+"/debug/pprof/").want(t, exitFailure, "", "old.trace: the file exists; -force replaces it")
 	if got := string(read(t, name)); got != "precious" {
 		t.Errorf("the file holds %q", got)
 	}
@@ -180,7 +180,7 @@ func TestRecordMistakes(t *testing.T) {
 		err    string
 	}{
 		{"-o x", exitUsage, "no service"},
-		{s.URL, exitUsage, "no file: say -o FILE"},
+		{s.URL, exitUsage, "no output file: want -o FILE"},
 		{"-o x trace.out", exitUsage, "is not the URL of a service"},
 		{"-o x -o y " + s.URL, exitUsage, "-o y: a recording has one file"},
 		{"-o x.svg " + s.URL, exitUsage, `-o x.svg: record writes the trace; "bottleneck graph" draws it`},
@@ -235,7 +235,7 @@ func TestRecordProgram(t *testing.T) {
 			t.Errorf("%s is not counted, and no reason is given: %s", want, r.err)
 		}
 	}
-	bottleneck(args...).want(t, exitFailure, "", "there is such a file; -force replaces it")
+	bottleneck(args...).want(t, exitFailure, "", "the file exists; -force replaces it")
 
 	t.Setenv("BOTTLENECK_TEST_RECORDED", "fails")
 	args[4] = at("b.zip")
@@ -262,11 +262,11 @@ func TestRecordProgramUsage(t *testing.T) {
 		stderr string
 	}{
 		{"-o x --", exitUsage, "no program"},
-		{"-- ./program", exitUsage, "say -o FILE"},
+		{"-- ./program", exitUsage, "want -o FILE"},
 		{"-o x http://localhost/ -- ./program", exitUsage, "not both"},
 		{"-o x -period 1ns -- ./program", exitUsage, "10µs or more"},
 		{"-o x -trace-url localhost -- ./program", exitUsage, "is not a URL"},
-		{"-o x -seconds 5 -- ./program", exitUsage, "unknown flag"},
+		{"-o x -seconds 5 -- ./program", exitUsage, "-seconds is not for recording a program"},
 		{"-o x -counters faults,cycel -- ./program", exitUsage, `-counters: unknown counter "cycel"; want one of L1-dcache-load-misses, `},
 	} {
 		bottleneck(append([]string{"record"}, strings.Fields(tt.args)...)...).want(t, tt.want, "", tt.stderr)

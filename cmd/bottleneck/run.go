@@ -30,7 +30,7 @@ func (a *app) run() *cobra.Command {
 Run records a program from before main to its end, keeps the recording, and
 prints the verdict on it: what limits the program, where, and what to do.
 
-After -- there is one of
+The command after -- is one of
 
   go run PACKAGE [arguments]
   go test [flags] PACKAGE
@@ -69,11 +69,11 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	if st, err := os.Stat(f.dir); err != nil || !st.IsDir() {
-		return usagef("-dir %s: it is no directory", f.dir)
+		return usagef("-dir %s: not a directory", f.dir)
 	}
 	switch chosen := slices.Concat(f.build.What, f.build.Only, f.build.Skip); {
 	case chosen != nil && !instrument.IsGo(args[0]):
-		return usagef("-what, -only and -skip choose what is built into a program: give them to \"bottleneck instrument\"")
+		return usagef("-what, -only and -skip choose what is built into a program: they are flags of \"bottleneck instrument\"")
 	case f.serves == "":
 		if err := checkProgram(args); err != nil {
 			return err
@@ -140,14 +140,14 @@ func checkProgram(args []string) error {
 		return nil
 	}
 	if st, err := os.Stat(name); strings.HasSuffix(name, ".go") || err == nil && st.IsDir() {
-		return usagef("%s is no program: want -- go run %s", name, name)
+		return usagef("%s is not a program: want -- go run %s", name, name)
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
 		return notRun(name, err)
 	}
 	if _, err := buildinfo.ReadFile(path); err != nil {
-		return fmt.Errorf("%s is no Go program, so it has no execution trace", name)
+		return fmt.Errorf("%s is not a Go program, so it has no execution trace", name)
 	}
 	program, err := os.ReadFile(path)
 	switch {
@@ -185,9 +185,10 @@ func (f *runFlags) keep(std stdio, dir string) (longest string, err error) {
 
 // defineInstrument defines the flags that choose what a recording has.
 func defineInstrument(fs *pflag.FlagSet, opt *instrument.Options) {
-	fs.StringSliceVar(&opt.What, "what", nil, "record the parts of `LIST`, separated by commas: locks, the owners of locks; pools, each task of an ants, tunny, pond or conc pool; tasks, pools and what every trace has: go and errgroup, each goroutine with its go statement; default locks,tasks")
+	parsed(fs, &opt.What, "what", "", "record the parts of `LIST`, separated by commas: locks, the owners of locks; pools, each task of an ants, tunny, pond or conc pool; tasks, pools and what every trace has: go and errgroup, each goroutine with its go statement; default locks,tasks",
+		func(list string) ([]string, error) { return parseList(list, instrument.Parts) })
 	fs.StringSliceVar(&opt.Only, "only", nil, "record owners while packages of `PATTERNS` wait, and tasks of pools that they submit; patterns as in go list: ./..., example.com/x/...")
-	fs.StringSliceVar(&opt.Skip, "skip", nil, "not those of `PATTERNS`")
+	fs.StringSliceVar(&opt.Skip, "skip", nil, "leave out those of `PATTERNS`")
 }
 
 func (a *app) instrument() *cobra.Command {
@@ -233,6 +234,9 @@ func onlyCommand(std stdio, args []string) error {
 
 // runGo runs a go command so that it builds an instrumented program. See [runCommand].
 func runGo(ctx context.Context, std stdio, opt instrument.Options, args, env []string, dir string) error {
+	if !instrument.IsGo(args[0]) || len(args) < 2 || !slices.Contains([]string{"build", "install", "run", "test"}, args[1]) {
+		return usagef("%s builds no program: want go build, install, run or test", strings.Join(args[:min(2, len(args))], " "))
+	}
 	cmd, err := opt.Command(ctx, args...)
 	if err != nil {
 		return errors.Unwrap(err) // without the name of the package

@@ -35,7 +35,6 @@ import (
 // scaleFlags holds the flags of scale.
 type scaleFlags struct {
 	speedupFlags
-	cpu     string
 	widths  []int
 	count   int
 	dir     string
@@ -65,7 +64,9 @@ region of -unit. What grows with the number of processors explains the
 remainder, or why goroutines wait.`, f.run)
 	f.define(c)
 	fs := c.Flags()
-	fs.StringVar(&f.cpu, "cpu", defaultWidths(), "run at these `WIDTHS`; the run at 1 is the base of the others: without it, stacks are estimates")
+	usual := defaultWidths()
+	f.widths, _ = parseWidths(usual)
+	parsed(fs, &f.widths, "cpu", usual, "run at these `WIDTHS`; the run at 1 is the base of the others: without it, stacks are estimates", parseWidths)
 	fs.IntVar(&f.count, "count", 3, "run `N` times at each width")
 	fs.StringVar(&f.dir, "dir", "", "write stack.svg, stack.json, graphs.svg with the graphs of all widths side by side, and trace-N.out of the median run at each width into `DIR`")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the output of the command")
@@ -76,10 +77,7 @@ remainder, or why goroutines wait.`, f.run)
 }
 
 // parse takes the command from the arguments after "--".
-func (f *scaleFlags) parse(std stdio, args []string) (err error) {
-	if f.widths, err = parseWidths(f.cpu); err != nil {
-		return err
-	}
+func (f *scaleFlags) parse(std stdio, args []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -93,9 +91,9 @@ func parseWidths(list string) (widths []int, err error) {
 		n, err := strconv.Atoi(strings.TrimSpace(field))
 		switch {
 		case err != nil || n < 1 || n > 1<<14:
-			return nil, usagef("-cpu %s: %q is not a number of processors", list, field)
+			return nil, fmt.Errorf("%q is not a number of processors", field)
 		case slices.Contains(widths, n):
-			return nil, usagef("-cpu %s: %d is given twice", list, n)
+			return nil, fmt.Errorf("%d is given twice", n)
 		}
 		widths = append(widths, n)
 	}
@@ -231,13 +229,13 @@ func newTarget(command []string) (*target, error) {
 		if t.has(own) {
 			instead := ""
 			if own == "cpu" {
-				instead = ", and say -cpu before --"
+				instead = ", and give -cpu before --"
 			}
 			return nil, usagef("the command's -%s is set by bottleneck: leave it out%s", own, instead)
 		}
 	}
 	if t.has("count") {
-		return nil, usagef("the command has a -count of its own: say it before --, so that every run has its own trace")
+		return nil, usagef("the command has a -count of its own: give it before --, so that every run has its own trace")
 	}
 	return t, nil
 }

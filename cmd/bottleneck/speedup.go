@@ -92,7 +92,7 @@ func (f *speedupFlags) parse(traces []string) error {
 	case len(traces) == 0:
 		return usagef("no traces: name that of a run with one worker, and those of runs with several")
 	case len(traces) == 1 && !f.estimate:
-		return usagef("only one trace: a speed-up takes that of a run with one worker, too; with -estimate, it is guessed")
+		return usagef("only one trace: a speedup needs that of a run with one worker, too; -estimate computes an upper bound without it")
 	}
 	if !f.estimate && f.part != (timeline.Part{}) {
 		return usagef("-generations, -during and -outside are for estimates of one run (-estimate): of two runs, the parts need not be the same work")

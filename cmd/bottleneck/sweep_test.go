@@ -114,7 +114,7 @@ func TestSweepErrors(t *testing.T) {
 		"-sweep N=1,2 file -- x.test":           "wants a command after --",
 		"-sweep N=1,2 -runs 0 -- x.test":        "-runs 0",
 		"-sweep N=1,2 -fail tasks>1 -- x.test":  "-fail is not for -sweep",
-		"-sweep N=1,2 -o a.svg -- x.test":       "there is no svg of a sweep: want",
+		"-sweep N=1,2 -o a.svg -- x.test":       "a sweep cannot be written as svg: want",
 		"-sweep N=1,2 -- nothing":               "want an argument with {trace}",
 		"-sweep N=1,2 -- x.test -test.count=10": "-count",
 	} {

@@ -28,9 +28,8 @@ import (
 // tasksFlags holds the flags of tasks.
 type tasksFlags struct {
 	analysis
-	class string
-	only  *regexp.Regexp // from class; nil means all
-	sweep string
+	only  *regexp.Regexp // from -class; nil means all
+	sweep sweep
 	runs  int
 }
 
@@ -55,7 +54,7 @@ environment variable or {NAME} in the arguments, and shows the time, the number,
 overhead and size of the tasks, and the time that the first value predicts from
 them. The command is one benchmark, as in "bottleneck scale", whose time is that
 without a trace, or a program that writes its trace to {trace}.`, func(ctx context.Context, std stdio, args []string) error {
-		if f.sweep != "" {
+		if f.sweep.name != "" {
 			return f.runSweep(ctx, std, args)
 		}
 		return f.run(ctx, std, args)
@@ -63,12 +62,12 @@ without a trace, or a program that writes its trace to {trace}.`, func(ctx conte
 	f.define(c, tasksForms, &tasksMeasures)
 	f.to.defineTop("classes with the largest sums", "12 in pictures, all in other forms")
 	fs := c.Flags()
-	fs.StringVar(&f.class, "class", "", "show only classes whose name matches `REGEXP`")
+	defineRegexp(fs, &f.only, "class", "show only classes whose name matches `REGEXP`")
 	fs.BoolVar(&f.to.draw.strip, "strip", false, "draw tasks over time, with context switches and CPU utilization, instead of the distributions")
 	fs.BoolVar(&f.opt.Tasks.Tasks, "user-tasks", false, "the tasks of a trace are those of trace.NewTask, with what ran in their regions, instead of the regions of trace.StartRegion")
 	fs.BoolVar(&f.opt.Tasks.AggregateNested, "aggregate", false, "count regions inside a region of a trace as part of it, and goroutines as part of those that started them and ended later")
 	fs.Float64Var(&f.opt.Tasks.Hz, "hz", 0, "convert the times of a trace to reference cycles of `FREQUENCY`, such as 2.4e9")
-	fs.StringVar(&f.sweep, "sweep", "", "run the command after -- with `NAME=VALUES` of a parameter, such as GRAIN=1,10,100")
+	parsed(fs, &f.sweep, "sweep", "", "run the command after -- with `NAME=VALUES` of a parameter, such as GRAIN=1,10,100", parseSweep)
 	fs.IntVar(&f.runs, "runs", 5, "with -sweep, run `N` times for each value")
 	f.to.only["strip"] = []string{"svg", "png", "html"}
 	c.Example = `  go run ./examples/pmdtasks -json pmd.json && bottleneck tasks pmd.json
@@ -82,12 +81,7 @@ without a trace, or a program that writes its trace to {trace}.`, func(ctx conte
 }
 
 // settle rejects invalid flags before anything is read.
-func (f *tasksFlags) settle(std stdio) (err error) {
-	if f.class != "" {
-		if f.only, err = regexp.Compile(f.class); err != nil {
-			return usagef("-class: %v", err)
-		}
-	}
+func (f *tasksFlags) settle(std stdio) error {
 	if hz := f.opt.Tasks.Hz; !(hz >= 0 && hz <= 1e12) {
 		return usagef("-hz %v: want a frequency, such as 2.4e9", hz)
 	}
@@ -120,7 +114,7 @@ func (f *tasksFlags) choose(p *granularity.Profile) error {
 	if names == nil {
 		return errors.New("there are no classes of tasks at all")
 	}
-	return fmt.Errorf("no class matches %q: the classes are %s", f.class, strings.Join(names[:min(len(names), 8)], ", "))
+	return fmt.Errorf("no class matches %q: the classes are %s", f.only, strings.Join(names[:min(len(names), 8)], ", "))
 }
 
 // tasksForms are the forms of profiles of tasks.
@@ -210,11 +204,25 @@ func lacksTasks(v any, name string) string {
 	return ""
 }
 
-// sweeper runs a command over the values of an environment variable, or {NAME} in the arguments.
-type sweeper struct {
-	*tasksFlags
+// sweep is an environment variable, or {NAME} in the arguments, with its values.
+type sweep struct {
 	name   string
 	values []string
+}
+
+func parseSweep(s string) (w sweep, err error) {
+	name, list, _ := strings.Cut(s, "=")
+	w.name, w.values = name, strings.Split(list, ",")
+	if name == "" || slices.Contains(w.values, "") || len(slices.Compact(slices.Sorted(slices.Values(w.values)))) < len(w.values) {
+		err = errors.New("want NAME=VALUE,VALUE,… with different values")
+	}
+	return w, err
+}
+
+// sweeper runs a command over the values of a sweep.
+type sweeper struct {
+	*tasksFlags
+	sweep
 	scaler *scaler
 }
 
@@ -225,12 +233,8 @@ var sweepForms = forms(func(t *result.Table, _ drawing) (*result.Table, error) {
 
 // runSweep implements -sweep.
 func (f *tasksFlags) runSweep(ctx context.Context, std stdio, args []string) error {
-	s := &sweeper{tasksFlags: f}
-	name, list, ok := strings.Cut(f.sweep, "=")
-	s.name, s.values = name, strings.Split(list, ",")
+	s := &sweeper{tasksFlags: f, sweep: f.sweep}
 	switch {
-	case !ok || name == "" || slices.Contains(s.values, "") || len(slices.Compact(slices.Sorted(slices.Values(s.values)))) < len(s.values):
-		return usagef("-sweep %s: want NAME=VALUE,VALUE,… with different values", f.sweep)
 	case len(args) == 0 || std.dash != 0:
 		return usagef("-sweep wants a command after --, as in -- go test -run='^$' -bench=Sort .")
 	case !f.fail.Empty():

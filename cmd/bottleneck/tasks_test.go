@@ -127,7 +127,7 @@ func TestTasksErrors(t *testing.T) {
 		status int
 		err    string
 	}{
-		{"-class ( " + file, exitUsage, "-class: error parsing regexp"},
+		{"-class ( " + file, exitUsage, "-class (: error parsing regexp"},
 		{"-class nothing " + file, exitFailure, `no class matches "nothing": the classes are example.com/shop.price, stock`},
 		{"-top -1 " + file, exitUsage, "-top -1"},
 		{"-hz -1 " + file, exitUsage, "-hz -1"},

@@ -280,7 +280,7 @@ var leaksEndpoint = endpoint{
 var traceEndpoint = endpoint{
 	name:       "trace",
 	title:      "Execution trace",
-	about:      "The raw trace of the last seconds, as many as were asked for as far as the recorder keeps them, for “bottleneck graph FILE” and go tool trace. It holds names of source files as the machine that built the program had them, and the texts of the program's own logs, tasks and regions.",
+	about:      "The raw trace of the last seconds, or of as many as the recorder keeps, for “bottleneck graph FILE” and go tool trace. It holds names of source files as the machine that built the program had them, and the texts of the program's own logs, tasks and regions.",
 	forms:      []form{formTrace},
 	parameters: []string{"seconds", "format"},
 	missing: func(h *handler) string {
