@@ -152,7 +152,7 @@ func readKind(ctx context.Context, std stdio, source string, k *kind, kinds []*k
 		of = append([]*kind{k}, kinds...)
 	}
 	if a, err = readArtifact(ctx, std, in, opt, of...); err == nil && k != nil && a.kind != k {
-		err = usagef("%s is a %s: that is no -kind %s", in.label, a.what, k.name)
+		err = usagef("-kind %s: %s is a %s", k.name, in.label, a.what)
 	}
 	return a, err
 }

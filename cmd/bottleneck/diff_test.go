@@ -357,7 +357,7 @@ func TestDiffKindErrors(t *testing.T) {
 		{"-kind luck a b", exitUsage, "-kind luck: want graph, ledger, stack, contention or tasks"},
 		{locks + " " + tasks, exitUsage, "is a contention profile, "},
 		{locks + " " + mutexTrace, exitUsage, "a bottle graph: they cannot be compared; -kind chooses what is made of a trace"},
-		{"-kind tasks " + locks + " " + locks, exitUsage, "is a contention profile: that is no -kind tasks"},
+		{"-kind tasks " + locks + " " + locks, exitUsage, "-kind tasks: " + locks + " is a contention profile"},
 		{"-format svg " + locks + " " + locks, exitUsage, "there are no pictures that compare a contention profile with another"},
 		{"-o " + filepath.Join(t.TempDir(), "x.png") + " " + tasks + " " + tasks, exitUsage, "there are no pictures"},
 		{"-fail waited>1x " + tasks + " " + tasks, exitUsage, "a profile of tasks has no waited"},

@@ -280,7 +280,7 @@ func TestLedgerDiff(t *testing.T) {
 	}
 	bottleneck("diff", "-by", "time", saved, after).want(t, exitUsage, "", "rows cannot be summed by time")
 	bottleneck("diff", "-format", "svg", saved, after).want(t, exitUsage, "", "there are no pictures that compare a ledger with another")
-	bottleneck("diff", "-kind", "tasks", saved, after).want(t, exitUsage, "", "is a ledger: that is no -kind tasks")
+	bottleneck("diff", "-kind", "tasks", saved, after).want(t, exitUsage, "", "-kind tasks: "+saved+" is a ledger")
 }
 
 // Traces are compared together with their ledgers. Text and JSON contain both, and conditions can

@@ -83,9 +83,9 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.verdict(), a.graph(), a.ledger(), a.explain(), a.demo(), a.contention(), a.tasks(), a.speedup(), a.scale(), a.run(), a.instrument(),
 		a.diff(), a.counters(), a.report(), a.top(), a.record(), a.merge(), a.version(), a.man(root))
+	root.InitDefaultCompletionCmd()
 	root.SetHelpCommand(a.help(root))
 	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
 	completion := subcommand(root, "completion")
 	completion.Use = "completion bash | zsh | fish | powershell"
 	completion.Short = "print a completion script for bash, zsh, fish or PowerShell"

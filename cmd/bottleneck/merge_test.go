@@ -223,7 +223,7 @@ func TestMergeMistakes(t *testing.T) {
 		{[]string{graph, waits}, exitUsage, "is a bottle graph, " + waits + " a contention profile: they cannot be merged"},
 		{[]string{graph, packed}, exitFailure, "reading " + packed},
 		{[]string{graph, creators}, exitFailure, graph + " is grouped by function, " + creators + " by creator: they cannot be merged"},
-		{[]string{"-kind", "tasks", graph}, exitUsage, "is a bottle graph: that is no -kind tasks"},
+		{[]string{"-kind", "tasks", graph}, exitUsage, "-kind tasks: " + graph + " is a bottle graph"},
 		{[]string{stack}, exitUsage, "is a speedup stack: \"bottleneck report\" reads it"},
 		{[]string{graph, filepath.Join(dir, "missing")}, exitFailure, "missing: "},
 		{[]string{"-o", "x.gif", graph}, exitUsage, "want a file ending in .svg"},

@@ -71,7 +71,7 @@ func TestRecordIsBounded(t *testing.T) {
 	if _, err := os.Stat(name + "2"); err == nil {
 		t.Error("an input that is not a trace is kept")
 	}
-	bottleneck("record", "-max-size", "much", s.URL, "-o", name+"2").want(t, exitUsage, "", "is no amount of memory")
+	bottleneck("record", "-max-size", "much", s.URL, "-o", name+"2").want(t, exitUsage, "", "want an amount of memory such as 2GB")
 	bottleneck("merge", "-memory", "40MB", s.URL+"/json/trace", "-o", name+".json").want(t, exitFailure, "", "/json/trace: memory limit exceeded: it is longer than 5 MB, and the limit is 40 MB; raise it with -memory")
 }
 

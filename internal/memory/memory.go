@@ -78,7 +78,7 @@ func Parse(s string) (int64, error) {
 	unit, ok := units[strings.ToLower(s[len(number):])]
 	v, err := strconv.ParseFloat(number, 64)
 	if !ok || err != nil || math.IsNaN(v) || v <= 0 || v*unit > math.MaxInt64/2 {
-		return 0, fmt.Errorf("%q is no amount of memory: want one such as 2GB, 512MB or 1GiB", s)
+		return 0, fmt.Errorf("want an amount of memory such as 2GB, 512MB or 1GiB, not %q", s)
 	}
 	return int64(v * unit), nil
 }
