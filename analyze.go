@@ -50,6 +50,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
+	"github.com/bottleneck-go/bottleneck/critical"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
@@ -75,6 +76,9 @@ const (
 	WantVerdict
 	// WantInfo asks for no result: the report has only Info. Options.Observers see the pass.
 	WantInfo
+	// WantPaths asks for the critical paths, of the tasks that the analysis of tasks finds. They
+	// are not part of the verdict, and Continuous does not have them.
+	WantPaths
 )
 
 // has reports whether a result is wanted.
@@ -115,13 +119,14 @@ type Options struct {
 	// Workers is the number of generations that are decoded concurrently, as in
 	// timeline.Options; 0 means up to 8. Each takes memory.
 	Workers int
-	// Bottle, Contention, Tasks and Speedup configure the analyses; their Name, Progress and
+	// Bottle, Contention, Tasks, Speedup and Paths configure the analyses; their Name, Progress and
 	// MaxMemory are ignored. Generations outside Bottle.From and To, or outside Bottle.Part,
 	// are not decoded, so no analysis sees them.
 	Bottle     bottle.Options
 	Contention tracewaits.Options
 	Tasks      tracetasks.Options
 	Speedup    speedup.Options
+	Paths      critical.Options
 	// Observers see the same pass.
 	Observers []timeline.Observer
 }
@@ -148,6 +153,8 @@ type Report struct {
 	ContentionWindow  time.Duration
 	// Tasks holds the sizes of the program's user regions or tasks.
 	Tasks *granularity.Profile
+	// Paths holds the critical paths of the program, and of its requests, regions and user tasks.
+	Paths *critical.Profile
 	// Speedup is an estimate without Options.Single. If it is nil, SpeedupErr is the reason.
 	Speedup    *speedup.Stack
 	SpeedupErr error
@@ -163,6 +170,10 @@ type analyses struct {
 	graph *bottle.Observer
 	waits *tracewaits.Observer
 	tasks *tracetasks.Observer
+	// follow makes the critical paths follow the tasks; paths returns them. Continuous has neither,
+	// so that its programs do not link them.
+	follow func(*tracetasks.Options) timeline.Observer
+	paths  func() *critical.Profile
 	// books and byFunction are the inputs of the verdict, which is about groups by function,
 	// like the ledger. byFunction is graph, unless graph has other groups.
 	books      *ledger.Observer
@@ -176,10 +187,18 @@ type analyses struct {
 	noEstimate error
 }
 
-// newAnalyses returns analyses that estimate the speedup if it is wanted. Continuous, which does
-// not, makes its analyses itself, so that its programs do not link the estimator.
+// newAnalyses returns analyses that estimate the speedup and follow the critical paths if wanted.
+// Continuous, which does neither, makes its analyses itself, so that its programs do not link them.
 func newAnalyses(opt *Options) *analyses {
 	a := &analyses{opt: opt}
+	if opt.Want.has(WantPaths) {
+		paths := critical.NewObserver(opt.Paths)
+		a.paths = paths.Profile
+		a.follow = func(of *tracetasks.Options) timeline.Observer {
+			of.Begins, of.Ends = paths.TaskBegins, paths.TaskEnds
+			return paths
+		}
+	}
 	if opt.Want.has(WantSpeedup) {
 		with := opt.Speedup
 		with.Progress, with.MaxMemory = opt.Progress, opt.MaxMemory
@@ -222,9 +241,14 @@ func (a *analyses) observers() (out []timeline.Observer) {
 		a.waits = tracewaits.NewObserver(of)
 		out = append(out, timeline.Beside(a.waits)) // it takes as long as the others together
 	}
-	if opt.Want.has(WantTasks) {
-		a.tasks = tracetasks.NewObserver(opt.Tasks)
-		out = append(out, a.tasks)
+	if opt.Want.has(WantTasks) || a.follow != nil {
+		of := opt.Tasks
+		var paths []timeline.Observer
+		if a.follow != nil {
+			paths = append(paths, a.follow(&of))
+		}
+		a.tasks = tracetasks.NewObserver(of)
+		out = append(append(out, a.tasks), paths...) // in this order: a path ends when its goroutine exits
 	}
 	if opt.Want.has(WantVerdict) {
 		out = append(out, a.judges()...)
@@ -292,9 +316,13 @@ func (a *analyses) report(info *timeline.Info, err error) (*Report, error) {
 		r.Contention.Warnings = append(r.Contention.Warnings, missing...)
 		r.ContentionWindows, r.ContentionWindow = a.waits.Windows(), a.waits.WindowLength()
 	}
-	if a.tasks != nil {
+	if a.tasks != nil && a.opt.Want.has(WantTasks) {
 		r.Tasks = a.tasks.Profile()
 		r.Tasks.Warnings = append(r.Tasks.Warnings, missing...)
+	}
+	if a.paths != nil {
+		r.Paths = a.paths()
+		r.Paths.Warnings = append(r.Paths.Warnings, missing...)
 	}
 	return r, err
 }

@@ -166,24 +166,25 @@ func TestWantSelectsResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		want                                        bottleneck.Want
-		bottle, contention, tasks, speedup, verdict bool
+		want                                               bottleneck.Want
+		bottle, contention, tasks, speedup, verdict, paths bool
 	}{
-		{0, true, true, true, true, true},
-		{bottleneck.WantInfo, false, false, false, false, false},
-		{bottleneck.WantBottle, true, false, false, false, false},
-		{bottleneck.WantContention, false, true, false, false, false},
-		{bottleneck.WantTasks, false, false, true, false, false},
-		{bottleneck.WantSpeedup, false, false, false, true, false},
-		{bottleneck.WantVerdict, true, true, true, false, true},
-		{bottleneck.WantTasks | bottleneck.WantSpeedup, false, false, true, true, false},
+		{0, true, true, true, true, true, true},
+		{bottleneck.WantInfo, false, false, false, false, false, false},
+		{bottleneck.WantBottle, true, false, false, false, false, false},
+		{bottleneck.WantContention, false, true, false, false, false, false},
+		{bottleneck.WantTasks, false, false, true, false, false, false},
+		{bottleneck.WantSpeedup, false, false, false, true, false, false},
+		{bottleneck.WantVerdict, true, true, true, false, true, false},
+		{bottleneck.WantPaths, false, false, false, false, false, true},
+		{bottleneck.WantTasks | bottleneck.WantSpeedup | bottleneck.WantPaths, false, false, true, true, false, true},
 	} {
 		r, err := bottleneck.Analyze(t.Context(), bytes.NewReader(data), bottleneck.Options{Want: tt.want})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := []bool{r.Bottle != nil, r.Contention != nil, r.Tasks != nil, r.Speedup != nil, r.Verdict != nil, r.Ledger != nil, r.SpeedupErr == nil}
-		if want := []bool{tt.bottle, tt.contention, tt.tasks, tt.speedup, tt.verdict, tt.verdict, tt.speedup}; !slices.Equal(got, want) {
+		got := []bool{r.Bottle != nil, r.Contention != nil, r.Tasks != nil, r.Speedup != nil, r.Verdict != nil, r.Ledger != nil, r.SpeedupErr == nil, r.Paths != nil}
+		if want := []bool{tt.bottle, tt.contention, tt.tasks, tt.speedup, tt.verdict, tt.verdict, tt.speedup, tt.paths}; !slices.Equal(got, want) {
 			t.Errorf("wanted %b: there are %v, want %v", tt.want, got, want)
 		}
 		if r.Info.Events != all.Info.Events {

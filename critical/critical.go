@@ -75,9 +75,6 @@ func Kinds() []Kind {
 	return []Kind{Running, C, Scheduling, Network, Timer, Syscall, Runtime, Unattributed}
 }
 
-// Outside reports whether the program waited for something outside of it.
-func (k Kind) Outside() bool { return k == Network || k == Timer || k == Syscall }
-
 // Program is the class of the path of the whole program.
 const Program = "[program]"
 
@@ -294,6 +291,39 @@ var Columns = []result.Column[Part]{
 		Value: result.Ints(func(p *Part) int64 { return p.Count })},
 	{Name: "longest", Title: "longest", Unit: result.Duration, Quotient: result.Single, Help: "the time that the longest of them took",
 		Value: result.Ints(func(p *Part) time.Duration { return p.Longest })},
+}
+
+// PathColumns are the columns of classes. Parts are those of the elapsed time.
+var PathColumns = []result.Column[Path]{
+	{Name: "class", Title: "class", Unit: result.Func, Help: "the handler, region or user task",
+		Value: result.Texts(func(p *Path) string { return p.Class })},
+	{Name: "tasks", Title: "tasks", Unit: result.Count, Help: "how many there were",
+		Value: result.Ints(func(p *Path) int64 { return p.Count })},
+	{Name: "mean", Title: "mean", Unit: result.Duration, Quotient: result.Single, Help: "the mean time from the begin to the end",
+		Value: func(p *Path) (result.Value, bool) {
+			return result.Int(p.Elapsed / time.Duration(max(1, p.Count))), p.Count > 0
+		}},
+	{Name: "longest", Title: "longest", Unit: result.Duration, Quotient: result.Single, Help: "the longest time",
+		Value: func(p *Path) (result.Value, bool) { return result.Int(p.Longest), p.Count > 0 }},
+	partOf("running", "the part in which goroutines ran", Running, C),
+	partOf("scheduling", "the part in which they were ready and waited for a processor", Scheduling),
+	partOf("outside", "the part in which they waited for the network, a timer or a system call", Network, Timer, Syscall),
+	partOf("runtime", "the part in which they waited for the garbage collector or the runtime", Runtime),
+	partOf("unattributed", "the part of which the trace does not show what was waited for", Unattributed),
+}
+
+func partOf(name, help string, kinds ...Kind) result.Column[Path] {
+	return result.Column[Path]{Name: name, Title: name, Unit: result.Ratio, Quotient: result.Single, Help: help, Value: result.Floats(func(p *Path) float64 {
+		return float64(p.Of(kinds...)) / float64(p.Elapsed)
+	})}
+}
+
+// Whole returns the path of the whole program, or an empty one if there is none.
+func (p *Profile) Whole() *Path {
+	if len(p.Paths) > 0 && p.Paths[0].Class == Program {
+		return &p.Paths[0]
+	}
+	return &Path{Class: Program}
 }
 
 // Table returns the rows of all paths as a table.

@@ -16,6 +16,7 @@ import (
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/critical"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
@@ -87,12 +88,16 @@ var (
 			return "profiles are measured differently,", "by " + p.Source, p.Warnings
 		}),
 	}
+	criticalKind = &kind{name: "critical", what: "profile of critical paths", key: "paths", want: bn.WantPaths,
+		of: func(r *bn.Report) any { return r.Paths }, load: loading(critical.ReadJSON), fails: &criticalMeasures, forms: criticalForms,
+		sums: summing(critical.Merge, pathNumbers, func(p *critical.Profile) (int, *[]string) { return p.Instances, &p.Warnings }),
+	}
 	verdictKind = &kind{name: "verdict", what: "verdict", key: "findings", load: loading(readVerdict)}
 	traceKind   = &kind{of: func(r *bn.Report) any { return r }, load: func(io.Reader) (any, error) { return nil, errors.New("want an execution trace, not JSON") }}
 	kinds       = []*kind{graphKind, ledgerKind, stackKind, contentionKind, tasksKind}
-	summed      = []*kind{graphKind, ledgerKind, contentionKind, tasksKind} // of merge
+	summed      = []*kind{graphKind, ledgerKind, contentionKind, tasksKind, criticalKind} // of merge
 	// sniffed lists the kinds of JSON in the order of the checks: a graph may have findings.
-	sniffed = []*kind{stackKind, contentionKind, tasksKind, ledgerKind, graphKind, verdictKind}
+	sniffed = []*kind{stackKind, contentionKind, tasksKind, criticalKind, ledgerKind, graphKind, verdictKind}
 )
 
 // pointer is the value of a kind whose type is *T.
@@ -112,8 +117,9 @@ func readVerdict(r io.Reader) (v *verdict.Verdict, err error) {
 
 // kindNamed returns a kind by its name, or nil.
 func kindNamed(name string) *kind {
-	if i := slices.IndexFunc(kinds, func(k *kind) bool { return k.name == name }); i >= 0 {
-		return kinds[i]
+	all := append(slices.Clone(kinds), criticalKind)
+	if i := slices.IndexFunc(all, func(k *kind) bool { return k.name == name }); i >= 0 {
+		return all[i]
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
+	"github.com/bottleneck-go/bottleneck/critical"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -59,6 +61,11 @@ func TestEveryResultInEveryForm(t *testing.T) {
 			got, want := of(&saved), of(r.Tasks)
 			return "5,001", "5,001", want.Tasks == 5001 && math.Abs(want.RunningNS.Quantile(.5)/384-1) < .02 &&
 				got.Tasks == want.Tasks && got.RunningNS.Quantile(.5) == want.RunningNS.Quantile(.5) && got.Diagnosis == granularity.Fine
+		}},
+		{"critical paths", "critical", []string{web}, "", bn.Options{Want: bn.WantPaths}, func(r *bn.Report, object string) (string, string, bool) {
+			saved, err := critical.ReadJSON(strings.NewReader(object))
+			text := format.Duration(r.Paths.Paths[0].Elapsed)
+			return "Critical path of the program, " + text, format.Duration(r.Paths.Paths[0].Rows[0].Time), err == nil && reflect.DeepEqual(saved.Paths, r.Paths.Paths) && len(saved.Paths) == 3
 		}},
 		{"the collector", "graph -group kind", []string{collecting}, collecting, bn.Options{Want: bn.WantBottle, Bottle: bottle.Options{Group: bottle.ByKind}}, func(r *bn.Report, object string) (string, string, bool) {
 			var saved bottle.Graph

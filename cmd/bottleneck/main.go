@@ -81,7 +81,7 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.err)
 	root.SetHelpFunc(a.describe)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(a.verdict(), a.graph(), a.ledger(), a.explain(), a.demo(), a.contention(), a.tasks(), a.speedup(), a.scale(), a.run(), a.instrument(),
+	root.AddCommand(a.verdict(), a.graph(), a.ledger(), a.explain(), a.demo(), a.contention(), a.tasks(), a.critical(), a.speedup(), a.scale(), a.run(), a.instrument(),
 		a.diff(), a.counters(), a.report(), a.top(), a.record(), a.merge(), a.version(), a.man(root))
 	root.InitDefaultCompletionCmd()
 	root.SetHelpCommand(a.help(root))

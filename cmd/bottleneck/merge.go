@@ -45,7 +45,8 @@ func (a *app) merge() *cobra.Command {
 Merge sums graphs or profiles of several instances of a program into one, with
 one box or row for each group, and the number of instances.
 
-It reads execution traces, and the JSON of graph, ledger, contention and tasks
+It reads execution traces, and the JSON of graph, ledger, contention, tasks and
+critical
 and of package exporters/live. All must be of one kind. "go tool pprof -proto"
 merges .pb.gz. A URL that ends in a slash is the place where a service has
 mounted exporters/live: merge requests the -kind from there.
@@ -61,7 +62,7 @@ are within 2 %.
 Without -partial, a source that cannot be read is an error, and nothing is
 written: an incomplete sum looks like a complete one.`, f.run)
 	fs := c.Flags()
-	defineKind(c, &f.kind, summed, "request `KIND` from services, and make it of traces: graph (default), contention, tasks or, of traces only, ledger")
+	defineKind(c, &f.kind, summed, "request `KIND` from services, and make it of traces: graph (default), contention, tasks or, of traces only, ledger or critical")
 	defineSeconds(fs, &f.seconds, 5, "request `N` seconds from services; default 5")
 	fs.StringVar(&f.filesFrom, "files-from", "", "read more files and URLs from `FILE`, one a line; \"-\" is standard input")
 	fs.BoolVar(&f.partial, "partial", false, "leave out sources that cannot be read to the end, and list them on standard error and in the warnings of the result")

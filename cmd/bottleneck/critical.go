@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bottleneck-go/bottleneck/critical"
+	"github.com/bottleneck-go/bottleneck/exporters/pprof"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/spread"
+	"github.com/bottleneck-go/bottleneck/result"
+)
+
+// criticalFlags holds the flags of critical.
+type criticalFlags struct {
+	analysis
+	class string
+}
+
+func (a *app) critical() *cobra.Command {
+	f := &criticalFlags{}
+	c := a.command("critical [flags] [FILE | URL | -]", "show the critical paths of the program and its requests", `
+Critical shows what determined how long the program took, and how long each
+request, region (runtime/trace.StartRegion) and user task (trace.NewTask) took.
+
+A critical path is followed backward from the end. While its goroutine ran, it
+follows the goroutine; where that had waited, it continues with the goroutine
+that ended the wait, at that moment. Waits for the network, timers and system
+calls are outside of the program: the path continues with the same goroutine
+before the wait. The pieces of a path sum to its elapsed time exactly. What is
+not on the path is not worth optimizing: it had time.
+
+The path of the whole program, [program], ends with the oldest goroutine that
+runs at the end of the trace. Those of tasks are summed by class, such as the
+handler of requests.`, f.run)
+	f.define(c, criticalForms, &criticalMeasures)
+	f.to.defineTop("rows and classes", "10 rows and 6 classes in text, all in other forms")
+	f.to.only["top"] = []string{"text", "csv", "md", "html"}
+	c.Flags().StringVar(&f.class, "class", "", "show only the path of the class `NAME`, such as main.handle or [program]")
+	c.Example = `  bottleneck critical trace.out
+  bottleneck critical -class main.handle trace.out
+  bottleneck critical -fail 'path(main.handle).mean>20ms' trace.out
+  bottleneck critical -o c.pb.gz trace.out && go tool pprof -http=: c.pb.gz`
+	return a.reads(c)
+}
+
+func (f *criticalFlags) run(ctx context.Context, std stdio, args []string) error {
+	if err := f.settle(std); err != nil {
+		return err
+	}
+	f.opt.Paths.Stacks = slices.Contains(f.to.asked(), "pprof")
+	return f.analysis.run(ctx, std, args, func(a artifact) (any, error) { return f.choose(a.value.(*critical.Profile)) }, criticalKind)
+}
+
+// choose returns the profile with only the class of -class.
+func (f *criticalFlags) choose(p *critical.Profile) (*critical.Profile, error) {
+	if f.class == "" {
+		return p, nil
+	}
+	out := *p
+	out.Paths = slices.DeleteFunc(slices.Clone(p.Paths), func(path critical.Path) bool {
+		return path.Class != f.class && format.Func(path.Class) != f.class
+	})
+	if len(out.Paths) > 0 {
+		return &out, nil
+	}
+	var names []string
+	for i := range p.Paths[:min(len(p.Paths), 8)] {
+		names = append(names, format.Clean(p.Paths[i].Class))
+	}
+	return nil, fmt.Errorf("there is no path of class %q: the classes are %s", f.class, strings.Join(names, ", "))
+}
+
+var criticalForms = forms(func(p *critical.Profile, d drawing) (*result.Table, error) { return p.Table().Top(d.Top), nil }, nil, writers[*critical.Profile]{
+	"text": func(w io.Writer, p *critical.Profile, d drawing) error { return text.WritePaths(w, p, d.Options) },
+	"json": func(w io.Writer, p *critical.Profile, _ drawing) error { return critical.WriteJSON(w, p) },
+	"pprof": func(w io.Writer, p *critical.Profile, d drawing) error {
+		return pprof.WritePaths(w, p, pprof.Options{File: d.source})
+	},
+})
+
+var criticalMeasures = condition.Measures{
+	Example: "scheduling>10%",
+	Whole: []condition.Table{condition.Summary(result.Lift(critical.PathColumns[2:], (*critical.Profile).Whole), func(v any, _ string) string {
+		return "the path of the whole program is not shown"
+	})},
+	Filtered: []condition.Table{condition.Parts("path", "there is no path of class", critical.PathColumns, func(p *critical.Profile) []critical.Path { return p.Paths })},
+	Parts:    "of the path of the whole program, or as path(CLASS).NAME of the tasks of a class, such as path(main.handle).mean>20ms.",
+}
+
+func pathNumbers(p *critical.Profile) spread.Numbers {
+	n := spread.Numbers{What: "mean time of a task", Unit: "nanoseconds", Form: result.Duration, Mean: true, Of: map[string]float64{}}
+	for i := range p.Paths {
+		n.Of[p.Paths[i].Class] = float64(p.Paths[i].Elapsed) / float64(max(1, p.Paths[i].Count))
+	}
+	return n
+}
