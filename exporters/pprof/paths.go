@@ -49,16 +49,19 @@ func buildPaths(p *critical.Profile, opt Options) *profile.Profile {
 				stack = append(stack, partFrame(cleanName(string(r.What))))
 			}
 			if r.Time > 0 {
-				all.add(sample{stack, pathLabels(cleanName(path.Class), cleanName(string(r.What)), orNone(cleanName(r.Group))), []int64{int64(r.Time)}})
+				all.add(sample{stack: stack, values: []int64{int64(r.Time)},
+					labels: pathLabels(cleanName(path.Class), cleanName(string(r.What)), orNone(cleanName(r.Group)))})
 			}
 		}
 	}
 	b := newBuilder(opt, p.Whole().Elapsed, "path", [2]string{"path", "nanoseconds"})
 	b.p.Comments = append([]string{"critical paths: " + format.Plural(len(p.Paths), "class", "classes") + " of tasks"}, warningComments(p.Warnings)...)
-	return b.fill(all.all, func(s sample) sample {
+	b.sort(all.all)
+	b.fill(all.all, func(s sample) sample {
 		class := s.labels[0][1]
 		return sample{stack: []frame{pathFrame(class), otherStacks}, labels: pathLabels(class, "[others]", "[others]")}
 	}, sample{stack: []frame{{name: "[no paths]", aspect: "none"}}, labels: pathLabels("none", "none", "[none]")})
+	return b.p
 }
 
 func pathFrame(class string) frame { return frame{name: "[path] " + class, aspect: "path"} }
