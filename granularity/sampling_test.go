@@ -14,7 +14,7 @@ import (
 // paced returns a recorder whose pool or group samples its tasks.
 func paced(t *testing.T) *Recorder {
 	t.Helper()
-	if cycles.Default(); !cycles.TurnsKnown() {
+	if clock := cycles.Default(); !cycles.TurnsKnown() || clock.Info().Costs >= cheapReading { // as under the race detector
 		t.Skip("all tasks are measured here")
 	}
 	return NewRecorder()
@@ -154,7 +154,7 @@ func TestLargeTasksAreNotSkipped(t *testing.T) {
 		t.Errorf("%d executions, want %d; %d skipped", c.Executions(), tasks, c.Skipped)
 	}
 	// Some may be preempted, and so unmeasured, as may small ones.
-	if found > large || found < large/2 || found+c.Unmeasured+c.Estimated < large {
+	if found > large+large/2 || found < large/2 || found+c.Unmeasured+c.Estimated < large {
 		t.Errorf("%d large tasks and %d unmeasured, want %d", found, c.Unmeasured, large)
 	}
 }
