@@ -34,8 +34,9 @@
 //		}
 //	}
 //
-// An [Observer] takes about 25 ns per event (BenchmarkObserver) and at most 32 MB besides the rows,
-// of which there are at most 16,384, and 32 bytes for each live goroutine.
+// An [Observer] adds a fifth to the time of a pass with the graph and the tasks (BenchmarkObserver).
+// It takes at most 32 MB besides the rows, of which there are at most 16,384, and 40 bytes for each
+// live goroutine.
 package critical
 
 import (
