@@ -311,6 +311,10 @@ func TestEnds(t *testing.T) {
 		t.Errorf("recordings after exec: %s %v", listing(t, again), err)
 	} else if len(analyze(t, second[0]).Contention.Waits) == 0 {
 		t.Error("no waits after exec")
+	} else if first, err := filepath.Glob(filepath.Join(again, "app.exe.*.trace")); err != nil || len(first) != 1 {
+		t.Errorf("recordings after exec: %s %v", listing(t, again), err)
+	} else {
+		analyze(t, first[0]) // complete
 	}
 	for how, want := range map[string]string{"hang": "signal: terminated", "handle": "exit status 4"} {
 		dir := t.TempDir()

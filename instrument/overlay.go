@@ -62,6 +62,9 @@ var edits = []edit{
 		"\tif bottleneckPanic != nil { bottleneckPanic() }; if traceEnabled() {\n\t\ttraceAdvance(false)\n"},
 	{"runtime/panic.go", "func fatal(s string) {\n",
 		"func fatal(s string) { if gp := getg(); bottleneckPanic != nil && gp == gp.m.curg && gp.m.locks == 0 { bottleneckPanic() }\n"},
+	// Its process begins another program, which the timer of CPU samples would kill.
+	{"runtime/proc.go", "\t// Prevent thread creation during exec.\n",
+		"\tif bottleneckPanic != nil { bottleneckPanic() } // Prevent thread creation during exec.\n"},
 	{"os/signal/signal.go", "\thandlers.Lock()\n\tdefer handlers.Unlock()\n\n\tfor c, h := range handlers.m {\n\t\tif h.want(n) {\n\t\t\t// send",
 		"\tbottleneckEnds(sig, n); handlers.Lock()\n\tdefer handlers.Unlock()\n\n\tfor c, h := range handlers.m {\n\t\tif h.want(n) {\n\t\t\t// send"},
 }

@@ -110,7 +110,7 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string) error {
 	fmt.Fprintln(std.out)
 	failure := f.verdict.run(context.WithoutCancel(ctx), std, []string{longest})
 	if cut := (*timeline.Error)(nil); errors.As(failure, &cut) && cut.Read.Generations == 0 {
-		failure = fmt.Errorf("%w: the end of a program by SIGKILL, exec or syscall.Exit loses the last second", failure)
+		failure = fmt.Errorf("%w: the end of a program by SIGKILL or syscall.Exit loses the last second", failure)
 	}
 	return errors.Join(err, failure, ran)
 }
