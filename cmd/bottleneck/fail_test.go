@@ -184,8 +184,8 @@ func TestWrongInputsAreExplained(t *testing.T) {
 		status int
 		err    string
 	}{
-		{"counters -fail wall>1s " + computeTrace, exitUsage, "unknown flag -fail; it is a flag of verdict, graph, ledger, contention, tasks, speedup, scale, run, diff"},
-		{"merge " + other, exitFailure, "it is JSON, but not a bottle graph, ledger, contention profile or profile of tasks that this program saved"},
+		{"counters -fail wall>1s " + computeTrace, exitUsage, "unknown flag -fail; it is a flag of verdict, graph, ledger, contention, tasks, critical, speedup, scale, run, diff"},
+		{"merge " + other, exitFailure, "it is JSON, but not a bottle graph, ledger, contention profile, profile of tasks or profile of critical paths that this program saved"},
 		{"merge " + stack, exitUsage, `is a speedup stack: "bottleneck report" reads it`},
 		{"speedup -estimate " + graph, exitUsage, `is a bottle graph: "bottleneck graph" reads it`},
 		{"speedup -estimate " + other, exitFailure, "want an execution trace, not JSON"},

@@ -254,7 +254,7 @@ func TestWrongKind(t *testing.T) {
 		{"tasks -hz 1e9 " + locks, exitUsage, `c.json is a contention profile: "bottleneck contention" reads it`},
 		{"contention " + graph, exitUsage, `graph.json is a bottle graph: "bottleneck graph" reads it`},
 		{"contention " + tasks, exitUsage, `t.json is a profile of tasks: "bottleneck tasks" reads it`},
-		{"graph " + temporary(t, "none.json", []byte(`{"a":1}`)), exitFailure, "none.json: bottle: reading JSON: object 1, from byte 0: this is no bottle graph: wall_ns"},
+		{"graph " + temporary(t, "none.json", []byte(`{"a":1}`)), exitFailure, "none.json: bottle: reading JSON: object 1, from byte 0: not a bottle graph: wall_ns"},
 		{"tasks " + temporary(t, "none.json", []byte(`{"a":1}`)), exitFailure, "none.json: granularity: reading JSON: this is no profile of tasks: classes is missing"},
 		{"graph " + temporary(t, "wrong.json", []byte(`{"boxes":[],"wall_ns":-1,"idle_ns":0}`)), exitFailure, "wall_ns is negative"},
 		{"graph " + profile, exitFailure, "bottle.pb.gz: " + ask},

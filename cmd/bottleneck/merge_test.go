@@ -219,7 +219,7 @@ func TestMergeMistakes(t *testing.T) {
 		{[]string{"-spread", "x.json", graph}, exitUsage, "-spread x.json: want a file ending in .csv"},
 		{[]string{"-partial", filepath.Join(dir, "missing"), packed}, exitFailure, "none of the sources could be read"},
 		{[]string{graph, graph}, exitUsage, "is given twice"},
-		{[]string{"-kind", "stack", graph}, exitUsage, "-kind stack: want graph, ledger, contention or tasks"},
+		{[]string{"-kind", "stack", graph}, exitUsage, "-kind stack: want graph, ledger, contention, tasks or critical"},
 		{[]string{graph, waits}, exitUsage, "is a bottle graph, " + waits + " a contention profile: they cannot be merged"},
 		{[]string{graph, packed}, exitFailure, "reading " + packed},
 		{[]string{graph, creators}, exitFailure, graph + " is grouped by function, " + creators + " by creator: they cannot be merged"},
