@@ -257,7 +257,7 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader
 			d.Bottle, d.Goroutines = all.Bottle, single.Graph()
 		}
 		if r.from[report.ContentionSection] == "" {
-			d.Contention, d.ContentionWindows = all.Contention, windows(all.ContentionWindows, all.ContentionWindow, all.Contention.Duration)
+			d.Contention, d.ContentionWindows = all.Contention, windowsOf(all.ContentionWindows, all.ContentionWindow, all.Contention.Duration)
 		}
 		switch {
 		case r.from[report.TasksSection] != "":
@@ -265,7 +265,7 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader
 			d.Missing[report.TasksSection] = "The trace has no regions (runtime/trace.StartRegion), which are what is a task there. Package granularity measures the tasks of pools and errgroups."
 		default:
 			list, length := inWindows.Windows()
-			d.Tasks, d.TaskWindows = all.Tasks, windows(list, length, all.Info.Duration())
+			d.Tasks, d.TaskWindows = all.Tasks, windowsOf(list, length, all.Info.Duration())
 		}
 		switch {
 		case r.from[report.SpeedupSection] != "":
@@ -357,8 +357,8 @@ func (r *reportReading) json(name string, data []byte) error {
 	return nil
 }
 
-// windows returns the parts of windows of a length, the last of which ends with the trace.
-func windows[Part any](parts []*Part, length, end time.Duration) (out []report.Window[*Part]) {
+// windowsOf returns the parts of windows of a length, the last of which ends with the trace.
+func windowsOf[Part any](parts []*Part, length, end time.Duration) (out []report.Window[*Part]) {
 	for i, p := range parts {
 		from := time.Duration(i) * length
 		out = append(out, report.Window[*Part]{From: from, To: min(from+length, max(from, end)), Part: p})
