@@ -5,8 +5,8 @@
 // processes of the same executable, which beam.Init does not return in. A trace that cannot be read,
 // or that two workers did not survive, is a row in the table of errors and does not end the run.
 // Results are added up by service, version, host and window of time, as "bottleneck merge" does, and
-// written as the tables boxes, ledger, pairs, tasks and stacks; the findings of each trace are the
-// table findings. docs/fleet describes the columns, with queries.
+// written as the tables boxes, ledger, pairs, tasks, critical and stacks; the findings of each trace
+// are the table findings. docs/fleet describes the columns, with queries.
 //
 //	package main
 //

@@ -43,21 +43,23 @@ func TestMain(m *testing.M) {
 // weeks is the key of the fleet of these tests: SERVICE/VERSION/HOST/WEEK.trace.zst.
 const weeks = `(?P<service>[^/]+)/(?P<version>[^/]+)/(?P<host>[^/]+)/(?P<window>[^/.]+)\.[^/]*$`
 
-// testFleet has the real traces of testdata as if they were of the hosts of two services, and one that
+// testFleet has real traces as if they were of the hosts of three services, and one that
 // ends in the middle. It returns its directory.
 func testFleet(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, of := range map[string]string{
-		"api/v1/web-1/2026-W46":   "nethttp-parallel4",
-		"api/v1/web-2/2026-W46":   "nethttp-parallel4",
-		"api/v2/web-1/2026-W47":   "stdlog-file",
-		"api/v2/web-2/2026-W47":   "nethttp-parallel4",
-		"batch/v1/job-1/2026-W46": "pgzip",
-		"batch/v1/job-1/2026-W47": "pgzip",
-		"batch/v1/job-2/2026-W46": "json-gogc5",
+		"api/v1/web-1/2026-W46":   "../testdata/real/nethttp-parallel4",
+		"api/v1/web-2/2026-W46":   "../testdata/real/nethttp-parallel4",
+		"api/v2/web-1/2026-W47":   "../testdata/real/stdlog-file",
+		"api/v2/web-2/2026-W47":   "../testdata/real/nethttp-parallel4",
+		"batch/v1/job-1/2026-W46": "../testdata/real/pgzip",
+		"batch/v1/job-1/2026-W47": "../testdata/real/pgzip",
+		"batch/v1/job-2/2026-W46": "../testdata/real/json-gogc5",
+		"shop/v1/web-1/2026-W46":  "testdata/shop-v1", // examples/service -serve, with 3 clients
+		"shop/v2/web-1/2026-W47":  "testdata/shop-v2", // the same with -repair-cache -repair-log
 	} {
-		data, err := os.ReadFile("../testdata/real/" + of + ".trace.zst")
+		data, err := os.ReadFile(of + ".trace.zst")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +152,7 @@ func TestSumsEqualSerialMerge(t *testing.T) {
 	}
 	want := map[groupKey]*resultSet{}
 	files, err := filepath.Glob(dir + "/*/*/*/*.zst")
-	if err != nil || len(files) != 7 {
+	if err != nil || len(files) != 9 {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
@@ -179,6 +181,12 @@ func TestSumsEqualSerialMerge(t *testing.T) {
 		{"tasks", "coalesce(running_ns_sum, 0)", func(r *resultSet) (sum int64) {
 			for i := range r.Tasks.Classes {
 				sum += int64(r.Tasks.Classes[i].RunningNS.Sum())
+			}
+			return sum
+		}},
+		{"critical", "time", func(r *resultSet) (sum int64) {
+			for i := range r.Paths.Paths {
+				sum += int64(r.Paths.Paths[i].Elapsed)
 			}
 			return sum
 		}},
@@ -291,7 +299,7 @@ func TestDecodedResultsAreEqual(t *testing.T) {
 		want := r.withoutDetails()
 		for name, of := range map[string][2]any{
 			"graph": {want.Graph, read.Graph}, "ledger": {want.Ledger, read.Ledger}, "contention": {want.Contention, read.Contention},
-			"tasks": {want.Tasks, read.Tasks}, "stacks": {want.Stacks, read.Stacks},
+			"tasks": {want.Tasks, read.Tasks}, "paths": {want.Paths, read.Paths}, "stacks": {want.Stacks, read.Stacks},
 		} {
 			a, err := json.Marshal(of[0])
 			b, err2 := json.Marshal(of[1])
@@ -647,7 +655,7 @@ func TestBrokenTracesAreRows(t *testing.T) {
 			t.Error("the trace and the saved graph of it are not both in the boxes")
 		}
 		all, err := os.ReadDir(out)
-		if err != nil || len(all) != 7 {
+		if err != nil || len(all) != 8 {
 			t.Errorf("files: %v, %v", all, err)
 		}
 	}

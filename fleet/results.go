@@ -14,6 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/critical"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/verdict"
@@ -27,6 +28,7 @@ type resultSet struct {
 	Ledger     *ledger.Ledger
 	Contention *contention.Profile
 	Tasks      *granularity.Profile
+	Paths      *critical.Profile
 	Stacks     []stackShare
 
 	// Verdict is that of one trace. A sum has none.
@@ -42,8 +44,8 @@ type stackShare struct {
 	Running int64  `json:"running_ns"`
 }
 
-// analyze returns the results of a trace, or reads saved results: a graph, ledger, contention or
-// task profile in JSON. With results and an error, the trace is damaged, and the results are those
+// analyze returns the results of a trace, or reads saved results: a graph, ledger, contention,
+// task or path profile in JSON. With results and an error, the trace is damaged, and the results are those
 // of its beginning. Memory is bounded by maxMemory as in [bottleneck.Options].
 func analyze(ctx context.Context, r io.Reader, name string, maxMemory int64) (out *resultSet, err error) {
 	defer func() {
@@ -57,14 +59,15 @@ func analyze(ctx context.Context, r io.Reader, name string, maxMemory int64) (ou
 	report, err := bottleneck.Analyze(ctx, r, bottleneck.Options{
 		Name:      name,
 		MaxMemory: maxMemory,
-		Workers:   1,                      // several traces are analyzed at once
-		Want:      bottleneck.WantVerdict, // with all that it is based on, but without the estimate of the speed-up
-		Bottle:    bottle.Options{Stacks: true},
+		Workers:   1, // several traces are analyzed at once
+		// With all that the verdict is based on, but without the estimate of the speed-up.
+		Want:   bottleneck.WantVerdict | bottleneck.WantPaths,
+		Bottle: bottle.Options{Stacks: true},
 	})
 	if report == nil || report.Bottle == nil {
 		return nil, err
 	}
-	out = &resultSet{Traces: 1, Graph: report.Bottle, Ledger: report.Ledger, Contention: report.Contention, Tasks: report.Tasks, Verdict: report.Verdict}
+	out = &resultSet{Traces: 1, Graph: report.Bottle, Ledger: report.Ledger, Contention: report.Contention, Tasks: report.Tasks, Paths: report.Paths, Verdict: report.Verdict}
 	sum := stackSums{}
 	for i := range report.Bottle.Boxes {
 		b := &report.Bottle.Boxes[i]
@@ -103,6 +106,7 @@ func readSaved(r io.Reader) (*resultSet, error) {
 			return err
 		},
 		func(r io.Reader, into *resultSet) (err error) { into.Tasks, err = granularity.ReadJSON(r); return err },
+		func(r io.Reader, into *resultSet) (err error) { into.Paths, err = critical.ReadJSON(r); return err },
 	} {
 		out := &resultSet{Traces: 1}
 		if err := read(bytes.NewReader(data), out); err == nil {
@@ -127,11 +131,12 @@ func merge(all ...*resultSet) (out *resultSet, err error) {
 	out.Stacks = stacks.list()
 	contentions := func(all ...*contention.Profile) (*contention.Profile, error) { return contention.Merge(all...), nil }
 	sizes := func(all ...*granularity.Profile) (*granularity.Profile, error) { return granularity.Merge(all...), nil }
-	var errs [4]error
+	var errs [5]error
 	out.Graph, errs[0] = mergeAll(all, func(r *resultSet) *bottle.Graph { return r.Graph }, bottle.Merge)
 	out.Ledger, errs[1] = mergeAll(all, func(r *resultSet) *ledger.Ledger { return r.Ledger }, ledger.Merge)
 	out.Contention, errs[2] = mergeAll(all, func(r *resultSet) *contention.Profile { return r.Contention }, contentions)
 	out.Tasks, errs[3] = mergeAll(all, func(r *resultSet) *granularity.Profile { return r.Tasks }, sizes)
+	out.Paths, errs[4] = mergeAll(all, func(r *resultSet) *critical.Profile { return r.Paths }, critical.Merge)
 	return out, errors.Join(errs[:]...)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/critical"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/result"
@@ -39,6 +40,7 @@ var tables = []table{
 	{"ledger", func(r *resultSet) *result.Table { return tableOf(r.Ledger) }},
 	{"pairs", func(r *resultSet) *result.Table { return tableOf(r.Contention) }},
 	{"tasks", func(r *resultSet) *result.Table { return tableOf(r.Tasks) }},
+	{"critical", func(r *resultSet) *result.Table { return tableOf(r.Paths) }},
 	{"stacks", func(r *resultSet) *result.Table { return result.New(stackColumns, r.Stacks, 0) }},
 }
 
@@ -70,7 +72,7 @@ type finding struct {
 }
 
 // empty has the results without rows, whose tables have the columns of all.
-var empty = &resultSet{Graph: &bottle.Graph{}, Ledger: &ledger.Ledger{}, Contention: &contention.Profile{}, Tasks: &granularity.Profile{}}
+var empty = &resultSet{Graph: &bottle.Graph{}, Ledger: &ledger.Ledger{}, Contention: &contention.Profile{}, Tasks: &granularity.Profile{}, Paths: &critical.Profile{}}
 
 // writer writes the rows of one table to a Parquet file.
 type writer struct {
