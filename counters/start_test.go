@@ -92,7 +92,7 @@ func TestUnknownDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := quanta.Stop(t.Context(), s, quanta.Options{})
-	if err != nil || !strings.Contains(strings.Join(r.Warnings, "\n"), "nosuchdevice/event is not counted") {
+	if err != nil || !strings.Contains(strings.Join(r.Warnings, "\n"), "nosuchdevice/event: not counted") {
 		t.Errorf("%v, %q", err, r.Warnings)
 	}
 }

@@ -177,7 +177,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: status %d, want %d and %s; %s%s", c.args, got.status, c.status, c.want, got.out, got.err)
 		}
 	}
-	bottleneck("run", "-dir", dir, "--", exe, "gone").want(t, 5, "", "the end of a program by SIGKILL or syscall.Exit loses the last second")
+	bottleneck("run", "-dir", dir, "--", exe, "gone").want(t, 5, "\n", "the end of a program by SIGKILL or syscall.Exit loses the last second")
 	left, err := filepath.Glob(filepath.Join(temp, "*"))
 	left = slices.DeleteFunc(left, func(name string) bool { return strings.HasPrefix(filepath.Base(name), "go-build") }) // of a killed go command
 	if err != nil || len(left) > 0 {

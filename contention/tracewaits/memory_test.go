@@ -43,7 +43,7 @@ func TestTraceHistory(t *testing.T) {
 			w = x
 		}
 	}
-	if p.Dropped.Exits != 1 || w.Unattributed < 10*(n-2*maxHistory-10)*time.Microsecond || !strings.Contains(strings.Join(p.Warnings, " "), "releases could not be kept") {
+	if p.Dropped.Exits != 1 || w.Unattributed < 10*(n-2*maxHistory-10)*time.Microsecond || !strings.Contains(strings.Join(p.Warnings, " "), "releases during long waits were dropped") {
 		t.Errorf("dropped %+v; unattributed %v; %q", p.Dropped, w.Unattributed, p.Warnings)
 	}
 }
