@@ -20,10 +20,11 @@ import (
 //
 // and the goroutine of the stream analyzes the trace.
 type session struct {
-	c        *Continuous
-	stream   *timeline.Stream
-	analyses *analyses
-	clock    wallClock
+	c      *Continuous
+	stream *timeline.Stream
+	clock  wallClock
+	// window is that of the analyses, whose types a program with a *Continuous alone does not link.
+	window func(b burst, t *timeline.StreamStats, clock *wallClock, maxGroups int) *window
 
 	quit   chan struct{}
 	halted sync.Once
@@ -38,9 +39,10 @@ type session struct {
 }
 
 func newSession(c *Continuous) *session {
-	s := &session{c: c, analyses: &analyses{opt: &c.opt.Options}, quit: make(chan struct{}), done: make(chan struct{}), budget: c.opt.budget(nil), throttling: host.Throttled()}
+	a := &analyses{opt: &c.opt.Options}
+	s := &session{c: c, window: a.window, quit: make(chan struct{}), done: make(chan struct{}), budget: c.opt.budget(nil), throttling: host.Throttled()}
 	s.stream = timeline.NewStream(timeline.StreamOptions{Budget: s.budget, MaxPending: c.opt.MaxPending, MaxMemory: c.opt.MaxMemory, Panicked: c.panicked},
-		append([]timeline.Observer{&s.clock, &s.analyses.bursts}, s.analyses.observers()...)...)
+		append([]timeline.Observer{&s.clock, &a.bursts}, a.observers()...)...)
 	return s
 }
 
@@ -115,7 +117,7 @@ func (s *session) traced(b burst, t *tap) {
 
 // took processes an analyzed burst, on the goroutine of the stream.
 func (s *session) took(b burst, t *timeline.StreamStats, throttling host.Throttling) {
-	w := s.analyses.window(b, t, &s.clock, s.c.opt.MaxGroups)
+	w := s.window(b, t, &s.clock, s.c.opt.MaxGroups)
 	if w == nil {
 		s.c.count(func(f *found) { f.lost++ })
 		return
