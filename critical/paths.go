@@ -6,7 +6,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A backward walk needs all events, which nobody keeps. So the paths of all goroutines grow forward,
+// A backward walk needs all events, which are not kept. So the paths of all goroutines grow forward,
 // as if each goroutine were the end of a path:
 //
 //  1. A path is a chain of nodes, the newest first. Each has the end of its piece of time and what

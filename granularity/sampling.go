@@ -27,14 +27,14 @@ import (
 const (
 	sampleEach = 50 * time.Microsecond  // average time between two measured tasks of a site
 	fewest     = 3                      // if one in fewer would be measured, all are
-	mostSkips  = 256                    // if one in more would be measured, one in so many is
+	mostSkips  = 256                    // if one in more would be measured, one in mostSkips is
 	longTask   = 100 * time.Microsecond // a task of this length represents only itself
 	paceTasks  = 4096                   // tasks after which their pace is judged again
 )
 
 // pace determines which tasks of a site are measured.
 type pace struct {
-	every  atomic.Int32 // one in so many is measured; 0: all are
+	every  atomic.Int32 // one in every is measured; 0: all are
 	blocks atomic.Bool  // most of them leave their threads
 
 	_    [56]byte     // left changes with each task

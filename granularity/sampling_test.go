@@ -20,7 +20,7 @@ func paced(t *testing.T) *Recorder {
 	return NewRecorder()
 }
 
-// Frequent tasks are sampled, but each is counted once, whoever submits it: in a pool, in groups
+// Frequent tasks are sampled, but each is counted once, whatever submits it: in a pool, in groups
 // that follow each other, by several goroutines, with functions and lines that alternate.
 func TestSkippedTasksAreCounted(t *testing.T) {
 	const each, submitters = 30_000, 3

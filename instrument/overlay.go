@@ -54,7 +54,7 @@ var edits = []edit{
 	// The program takes a CPU profile of its own, and ends that.
 	{"runtime/cpuprof.go", "\t\tcpuprof.on = true\n", "\t\tsetcpuprofilerate(0); cpuprof.on = true\n"},
 	{"runtime/cpuprof.go", "\t\tcpuprof.log = nil\n", "\t\tcpuprof.log = nil; setcpuprofilerate(bottleneckHz)\n"},
-	// The recording gets all of the trace, whoever else does.
+	// The recording gets all of the trace, even if others trace, too.
 	{"runtime/trace/subscribe.go", "\t\theader := runtime.ReadTrace()\n", "\t\theader := runtime.ReadTrace(); bottleneckWrite(header)\n"},
 	{"runtime/trace/subscribe.go", "\t\t\tif data == nil {\n\t\t\t\tbreak\n\t\t\t}\n", "\t\t\tif data == nil {\n\t\t\t\tbreak\n\t\t\t}; bottleneckWrite(data)\n"},
 	// The program ends.

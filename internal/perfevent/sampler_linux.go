@@ -106,7 +106,7 @@ func (s *Sampler) probe() (refused []Refusal) {
 }
 
 // openAll opens the events of every existing thread, and later ones inherit them. But a thread
-// created meanwhile inherits only those that its creator already had, with no way to see which;
+// created during that time inherits only those that its creator already had, with no way to see which;
 // then all are opened again.
 func (s *Sampler) openAll() error {
 	tids, err := threadsOf(s.pid)
