@@ -16,6 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/internal/bulk"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -30,7 +31,7 @@ func TestPassesGrowNoFasterThanNLogN(t *testing.T) {
 		return
 	}
 	const n = 1500
-	for _, in := range bulk.Inputs {
+	for _, in := range testenv.Some(bulk.Inputs) {
 		allocated := func(n int) uint64 {
 			var b bytes.Buffer
 			if err := in.Write(&b, n); err != nil {
@@ -134,8 +135,8 @@ func TestBytesPerLiveGoroutine(t *testing.T) {
 		}, 415},
 		{"all", func() bottleneck.Options { return bottleneck.Options{Want: bottleneck.WantVerdict} }, 1120},
 	} {
-		const n = 40_000
-		each := (blocked(2*n, c.opt()) - blocked(n, c.opt())) / n
+		n := testenv.Rounds(40_000)
+		each := (blocked(2*n, c.opt()) - blocked(n, c.opt())) / int64(n)
 		t.Logf("%s: %d bytes", c.name, each)
 		if each > c.most {
 			t.Errorf("%s: a goroutine takes %d bytes, want at most %d", c.name, each, c.most)

@@ -51,7 +51,7 @@ func TestSnapshotWithoutSpeedupFindsTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		info, err := timeline.Read(t.Context(), bytes.NewReader(data), timeline.Options{})
-		if err != nil || (testing.Short() || race.Enabled) && info.Events > 300_000 {
+		if err != nil || (testing.Short() || race.Enabled) && info.Events > 100_000 {
 			continue
 		}
 		for _, last := range []time.Duration{0, 10 * time.Millisecond, info.Duration() / 2, info.Duration() * 2} {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/race"
 )
 
 // All reports whether missing requirements are failures: BOTTLENECK_REQUIRE_ALL=1 is set, as in
@@ -30,6 +32,29 @@ func Program(t testing.TB, name string) string {
 		Missing(t, name, " is needed: ", err)
 	}
 	return path
+}
+
+// Rounds returns how often a test repeats work that uses one goroutine: n times, or n/8 under the
+// race detector, which is some ten times slower and finds nothing more in the rest. The tests also
+// run without it.
+func Rounds(n int) int {
+	if race.Enabled {
+		return max(1, n/8)
+	}
+	return n
+}
+
+// Some returns the inputs that a test tries with one goroutine: all, or under the race detector the
+// first and every eighth after it.
+func Some[T any](all []T) []T {
+	if !race.Enabled {
+		return all
+	}
+	var some []T
+	for i := 0; i < len(all); i += 8 {
+		some = append(some, all[i])
+	}
+	return some
 }
 
 // BriefFuzzing has a fuzz target try only a few executions to shorten an input, unless
