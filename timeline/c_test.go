@@ -92,7 +92,6 @@ func TestCCountsAsRunningWhereAProcessorIsFree(t *testing.T) {
 			case 1:
 				ids++
 				g := r.add(ids)
-				r.keep(g)
 				g.cur.state = NotExist
 				live = append(live, g)
 			}
@@ -110,7 +109,7 @@ func TestCCountsAsRunningWhereAProcessorIsFree(t *testing.T) {
 			}
 			r.change(live[i], &cur, nil, nil)
 			if cur.state == NotExist {
-				delete(r.gs, live[i].ID)
+				r.gs.remove(live[i].ID)
 				live = slices.Delete(live, i, i+1)
 			}
 		}

@@ -71,7 +71,6 @@ type Goroutine struct {
 	named       bool // its own call chains gave it the name
 	varies      bool // it does several things
 	renamed     bool // in a later generation than the first
-	kept        bool // in replay.gs
 
 	// By is where it was started, nil if unknown. Goroutines share it. See Creator.
 	By *Creator

@@ -144,10 +144,10 @@ func TestStreamForgetsGoroutinesBeyondItsMemoryLimit(t *testing.T) {
 	r := newReplay(26, newStackTable(), nil)
 	r.meter = memory.NewMeter(memory.Least)
 	for id := range int64(memory.Least/ofGoroutine + 1) {
-		r.keep(r.add(id))
+		r.add(id)
 	}
-	if r.bound(); r.live != 0 || len(r.gs) != 0 {
-		t.Errorf("%d goroutines are known", max(r.live, len(r.gs)))
+	if r.bound(); r.live != 0 || len(r.gs.pages) != 0 {
+		t.Errorf("%d goroutines are known", max(r.live, len(r.gs.pages)))
 	}
 }
 

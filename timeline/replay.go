@@ -3,7 +3,6 @@ package timeline
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -39,14 +38,11 @@ type replay struct {
 	origin     Time       // beginning of the trace, if before that of the replay; else 0
 	from       Time       // time at which the joining observers are attached; never once they are
 	joining    []Observer // observers to attach at from
-	// gs holds the live goroutines by ID, except those that were born in the current generation,
-	// which are in local: most of them do not outlive it. See settle.
-	gs   map[int64]*Goroutine
-	born []int32 // their local numbers
-	live int     // number of live goroutines
+	gs         byID       // the live goroutines
+	live       int        // their number
 	// kept holds the goroutines that were live before a gap, until the next generation was
 	// shown.
-	kept     map[int64]*Goroutine
+	kept     byID
 	indexes  []int // free Goroutine.Index values
 	nextIdx  int
 	procs    []*Goroutine // by P: the goroutine in a system call that holds it
@@ -103,6 +99,89 @@ func (r *replay) exceeded() bool {
 	return true
 }
 
+// byID holds goroutines by ID. Those with neighboring IDs, which a trace tends to show one after the
+// other, share a page: a map of a million single goroutines misses the processor's caches at each
+// access. The zero value is empty.
+type byID struct {
+	pages  map[int64]*page // by page.key
+	recent [64]*page
+	unused []*page
+}
+
+// page holds the goroutines with ID>>pageBits = key.
+type page struct {
+	key int64
+	n   int
+	gs  [pageSize]*Goroutine
+}
+
+const (
+	pageBits = 4 // a processor reserves as many IDs at once
+	pageSize = 1 << pageBits
+)
+
+// page returns the page of an ID, or nil.
+func (t *byID) page(id int64) *page {
+	key := id >> pageBits
+	r := &t.recent[uint64(key)%uint64(len(t.recent))]
+	if *r == nil || (*r).key != key {
+		*r = t.pages[key]
+	}
+	return *r
+}
+
+// at returns the goroutine with an ID, or nil.
+func (t *byID) at(id int64) *Goroutine {
+	if p := t.page(id); p != nil {
+		return p.gs[id&(pageSize-1)]
+	}
+	return nil
+}
+
+// add adds a goroutine whose ID is new.
+func (t *byID) add(g *Goroutine) {
+	p := t.page(g.ID)
+	if p == nil {
+		if n := len(t.unused); n > 0 {
+			p, t.unused = t.unused[n-1], t.unused[:n-1]
+		} else {
+			p = new(page)
+		}
+		if t.pages == nil {
+			t.pages = map[int64]*page{}
+		}
+		p.key = g.ID >> pageBits
+		t.pages[p.key] = p
+	}
+	p.gs[g.ID&(pageSize-1)] = g
+	p.n++
+}
+
+// remove removes the goroutine with an ID, if there is one.
+func (t *byID) remove(id int64) {
+	p := t.page(id)
+	if p == nil || p.gs[id&(pageSize-1)] == nil {
+		return
+	}
+	p.gs[id&(pageSize-1)] = nil
+	if p.n--; p.n == 0 {
+		delete(t.pages, p.key)
+		t.recent[uint64(p.key)%uint64(len(t.recent))] = nil
+		t.unused = append(t.unused, p)
+	}
+}
+
+// all calls yield for the goroutines, in no particular order.
+func (t *byID) all(yield func(*Goroutine) bool) {
+	for _, p := range t.pages {
+		for _, g := range p.gs {
+			if g != nil && !yield(g) {
+				return
+			}
+		}
+	}
+}
+
 type openTask struct {
 	typ    string
 	parent uint64
@@ -115,7 +194,6 @@ func newReplay(version int, stacks *stackTable, observers []Observer) *replay {
 		from:      never,
 		version:   version,
 		stacks:    stacks,
-		gs:        map[int64]*Goroutine{},
 		tasks:     map[uint64]openTask{},
 		naming:    newNaming(),
 	}
@@ -243,14 +321,13 @@ func (r *replay) begin(t Time) {
 
 // enter performs steps 1 and 2 for a generation that begins at t.
 func (r *replay) enter(t Time) {
-	r.settle()
 	d := r.d
 	r.local = slices.Grow(r.local[:0], len(d.gs))[:len(d.gs)]
 	clear(r.local)
 	r.reasonKinds()
 	for i := range d.gs {
 		if l := &d.gs[i]; l.status != Unknown || l.source != fromCreation { // else it is born later
-			r.local[i] = r.gs[l.id]
+			r.local[i] = r.gs.at(l.id)
 		}
 	}
 	for _, i := range d.lost {
@@ -287,7 +364,7 @@ func (r *replay) enter(t Time) {
 // thread since before. Without a previous generation, it is unknown, and keeps its synthetic ID.
 func (r *replay) find(i int32) {
 	thread, _ := r.d.placeOf(&r.d.gs[i])
-	for _, g := range r.gs {
+	for g := range r.gs.all {
 		if g.cur.state == Running && g.cur.thread == r.threadAt(thread) && (r.local[i] == nil || g.ID < r.local[i].ID) {
 			r.local[i] = g
 		}
@@ -298,7 +375,6 @@ func (r *replay) find(i int32) {
 func (r *replay) appear(i int32, t Time) *Goroutine {
 	l := &r.d.gs[i]
 	g := r.add(l.id)
-	r.keep(g)
 	g.cur.since = t
 	r.recall(g)
 	r.setName(g, l)
@@ -351,23 +427,11 @@ func (r *replay) add(id int64) *Goroutine {
 		r.nextIdx++
 	}
 	g.cur = interval{since: r.now, proc: -1, thread: -1}
+	r.gs.add(g)
 	r.info.Goroutines++
 	r.live++
 	r.info.MaxLive = max(r.info.MaxLive, r.live)
 	return g
-}
-
-// keep enters a goroutine in gs.
-func (r *replay) keep(g *Goroutine) { r.gs[g.ID], g.kept = g, true }
-
-// settle enters the goroutines in gs that were born in the current generation and are alive.
-func (r *replay) settle() {
-	for _, i := range r.born {
-		if g := r.local[i]; g != nil {
-			r.keep(g)
-		}
-	}
-	r.born = r.born[:0]
 }
 
 // change ends the interval of g and begins cur. It also decides whether goroutines in C without a P
@@ -524,13 +588,13 @@ func (r *replay) block(rec *record) (reason *string, w Wait, s *Stack) {
 // without a preceding status.
 func (r *replay) birth(rec *record, t Time, created bool) *Goroutine {
 	l := &r.d.gs[rec.g]
-	if old := cmp.Or(r.local[rec.g], r.gs[l.id]); old != nil {
+	if old := cmp.Or(r.local[rec.g], r.gs.at(l.id)); old != nil {
 		r.info.Inconsistent++
 		r.local[rec.g] = old
 		return old
 	}
 	g := r.add(l.id)
-	r.local[rec.g], r.born = g, append(r.born, rec.g)
+	r.local[rec.g] = g
 	r.setName(g, l)
 	r.first(g, rec.g)
 	g.cur.since = t
@@ -565,9 +629,7 @@ func (r *replay) creator(by *Creator) *Creator {
 
 func (r *replay) exit(local int32, g *Goroutine) {
 	r.gate.exits(g)
-	if g.kept {
-		delete(r.gs, g.ID)
-	}
+	r.gs.remove(g.ID)
 	r.live--
 	r.local[local] = nil
 	r.indexes = append(r.indexes, g.Index)
@@ -704,7 +766,7 @@ func (r *replay) gap(d *decoded) {
 func (r *replay) leave() {
 	r.closeAll()
 	r.kept = r.gs
-	r.gs = make(map[int64]*Goroutine, len(r.gs))
+	r.gs = byID{}
 	r.indexes, r.nextIdx, r.live = nil, 0, 0
 	r.procs = nil
 	r.tasks = map[uint64]openTask{}
@@ -715,8 +777,7 @@ func (r *replay) leave() {
 // end because of the memory limit.
 func (r *replay) forget() {
 	r.leave()
-	r.full, r.kept, r.d = nil, nil, nil
-	r.gs = map[int64]*Goroutine{}
+	r.full, r.kept, r.d = nil, byID{}, nil
 	r.forgetStacks()
 }
 
@@ -726,8 +787,7 @@ const ofGoroutine = 2048
 
 // living returns the live goroutines, ordered by ID.
 func (r *replay) living() []*Goroutine {
-	r.settle()
-	return slices.SortedFunc(maps.Values(r.gs), func(a, b *Goroutine) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.SortedFunc(r.gs.all, func(a, b *Goroutine) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // closeAll changes every live goroutine to Unknown.
@@ -739,7 +799,7 @@ func (r *replay) closeAll() {
 
 // recall restores the name and creator of a goroutine that was known before a gap.
 func (r *replay) recall(g *Goroutine) {
-	k := r.kept[g.ID]
+	k := r.kept.at(g.ID)
 	if k == nil {
 		return
 	}

@@ -452,7 +452,7 @@ func (s *Stream) show(d *decoded, gen *StreamStats, show time.Duration) {
 		gen.Start = r.info.Start
 	}
 	gen.End = r.now
-	r.kept = nil // every live goroutine has been shown by now
+	r.kept = byID{} // every live goroutine has been shown by now
 	r.bound()
 }
 

@@ -267,7 +267,7 @@ func TestStreamManyGaps(t *testing.T) {
 	if want := []gap{{2100, 5010}, {5100, 7010}}; !slices.Equal(got.gaps, want) {
 		t.Errorf("gaps %+v, want %+v", got.gaps, want)
 	}
-	if len(s.replay.procs) > 0 && s.replay.procs[0] != nil && s.replay.gs[s.replay.procs[0].ID] != s.replay.procs[0] {
+	if len(s.replay.procs) > 0 && s.replay.procs[0] != nil && s.replay.gs.at(s.replay.procs[0].ID) != s.replay.procs[0] {
 		t.Error("a goroutine from before the gap holds a P")
 	}
 }

@@ -15,13 +15,22 @@ type Numbers struct {
 	shift uint
 }
 
-// slot is an entry of the hash table.
+// slot is an entry of the hash table. The keys of a group, which differ only in their low bits, are
+// neighbors in the table, because events refer to goroutines in about the order of their IDs.
 type slot struct {
 	key    uint64
 	number int32 // + 1; 0 = empty
 }
 
-const golden = 0x9E3779B97F4A7C15
+const (
+	golden    = 0x9E3779B97F4A7C15
+	groupBits = 2
+)
+
+// home returns where the search for a key begins.
+func (t *Numbers) home(key uint64) uint64 {
+	return key>>groupBits*golden>>t.shift<<groupBits | key&(1<<groupBits-1)
+}
 
 // Find returns the number of a key, or −1.
 func (t *Numbers) Find(key uint64) int32 {
@@ -36,7 +45,7 @@ func (t *Numbers) search(key uint64) int32 {
 		return -1
 	}
 	mask := uint64(len(t.slots) - 1)
-	for h := key * golden >> t.shift; ; h++ {
+	for h := t.home(key); ; h++ {
 		if s := &t.slots[h&mask]; s.number == 0 || s.key == key {
 			return s.number - 1
 		}
@@ -79,7 +88,7 @@ func (t *Numbers) insert(s slot) {
 	if t.used++; 4*t.used > 3*len(t.slots) {
 		old := t.slots
 		t.slots = make([]slot, max(256, 2*len(old)))
-		t.shift = uint(64 - bits.TrailingZeros(uint(len(t.slots))))
+		t.shift = uint(64 + groupBits - bits.TrailingZeros(uint(len(t.slots))))
 		for _, s := range old {
 			if s.number != 0 {
 				t.place(s)
@@ -91,7 +100,7 @@ func (t *Numbers) insert(s slot) {
 
 func (t *Numbers) place(s slot) {
 	mask := uint64(len(t.slots) - 1)
-	h := s.key * golden >> t.shift
+	h := t.home(s.key)
 	for t.slots[h&mask].number != 0 {
 		h++
 	}
