@@ -139,7 +139,8 @@ func (m *mark) begin(now timeline.Time) {
 
 type history struct {
 	pieces []piece         // the last one is open-ended
-	clocks []timeline.Time // by who, from stopRuntime on: what ran before the last piece
+	clocks []timeline.Time // by who, from stopRuntime on: what ran before pieces[ticked]
+	ticked int
 	ready  []*member       // became ready during the list; some are no longer ready
 	ran    spells          // unused
 }
@@ -160,18 +161,19 @@ func (h *history) begin(now timeline.Time, w who) {
 		last.who = w
 		return
 	}
-	h.tick(now)
 	h.pieces = append(h.pieces, piece{now, w})
 }
 
-// tick adds the last piece to its clock.
-func (h *history) tick(now timeline.Time) {
-	last := h.pieces[len(h.pieces)-1]
-	i := int(last.who - stopRuntime)
-	for i >= len(h.clocks) {
-		h.clocks = append(h.clocks, 0)
+// tick adds all pieces but the last to their clocks.
+func (h *history) tick() {
+	for last := len(h.pieces) - 1; h.ticked < last; h.ticked++ {
+		p := h.pieces[h.ticked]
+		i := int(p.who - stopRuntime)
+		for i >= len(h.clocks) {
+			h.clocks = append(h.clocks, 0)
+		}
+		h.clocks[i] += h.pieces[h.ticked+1].from - p.from
 	}
-	h.clocks[i] += now - last.from
 }
 
 func (h *history) full() bool { return len(h.pieces) >= maxPieces || len(h.ready) >= maxPieces }
@@ -197,12 +199,34 @@ func (h *history) sum(from, to timeline.Time, i int, into *spells) int {
 	}
 }
 
+// undivided returns the time since a mark in which something ran. It returns false if the world was
+// stopped in it, or if the mark is not in the list.
+func (h *history) undivided(m *mark, now timeline.Time) (t timeline.Time, ok bool) {
+	if m.clocks != nil {
+		return 0, false
+	}
+	for i := len(h.pieces) - 1; ; i-- {
+		p := &h.pieces[i]
+		if p.who < none {
+			return 0, false
+		}
+		if p.who != none {
+			t += now - max(m.at, p.from)
+		}
+		if p.from <= m.at {
+			return t, true
+		}
+		now = p.from
+	}
+}
+
 // since adds to into the time since a mark, like sum. It returns the index of the piece that
 // contains the mark, if it is in the list.
 func (h *history) since(m *mark, now timeline.Time, into *spells) int {
 	if m.clocks == nil {
 		return h.sum(m.at, now, len(h.pieces)-1, into)
 	}
+	h.tick()
 	into.addAll(m.ran)
 	for i, t := range h.clocks {
 		if i < len(m.clocks) {
@@ -221,7 +245,9 @@ func (h *history) since(m *mark, now timeline.Time, into *spells) int {
 // fold begins the list anew.
 func (o *Observer) fold() {
 	h := &o.history
-	h.tick(o.now)
+	h.pieces = append(h.pieces, piece{o.now, o.who})
+	h.tick()
+	h.pieces = h.pieces[:len(h.pieces)-1]
 	var clocks []timeline.Time
 	ran, to, i := h.ran[:0], o.now, len(h.pieces)-1
 	leave := func(m *mark) { // from the latest to the earliest
@@ -242,5 +268,5 @@ func (o *Observer) fold() {
 		}
 	}
 	h.ran, h.ready = ran, h.ready[:0]
-	h.pieces = append(h.pieces[:0], piece{o.now, o.who})
+	h.pieces, h.ticked = append(h.pieces[:0], piece{o.now, o.who}), 0
 }

@@ -274,6 +274,20 @@ const shortGap = 10 * timeline.Time(time.Microsecond)
 
 // close books the gap of a slot that m ends. A nil m is the end of the trace.
 func (o *Observer) close(s *slot, m *member) {
+	by, gap := o.enderOf(m), o.now-s.at
+	if gap <= shortGap && m != nil && m.base == catCode && !(m.marked && m.ready.at > s.at) {
+		// Most gaps: the goroutine was ready in all of it, so it does not matter what ran.
+		of := by
+		if by == nil && goesOn(m, gap) {
+			of = m
+		}
+		if of != nil && (by == nil || len(s.pending) == 0) {
+			if t, ok := o.history.undivided(&s.mark, o.now); ok {
+				o.bookEmpty(o.between(of, gap), &of.cause, t)
+				return
+			}
+		}
+	}
 	// idle is the part before the goroutine that ends the gap was ready; ready is the rest.
 	idle, ready := o.wait[:0], o.latency[:0]
 	h := &o.history
@@ -291,10 +305,9 @@ func (o *Observer) close(s *slot, m *member) {
 	default:
 		h.since(&s.mark, o.now, &idle)
 	}
-	by := o.enderOf(m)
 	switch {
-	case by == nil && len(idle) == 0 && goesOn(m, o.now-s.at):
-		o.empties(o.between(m, o.now-s.at), &m.cause, ready, false)
+	case by == nil && len(idle) == 0 && goesOn(m, gap):
+		o.empties(o.between(m, gap), &m.cause, ready, false)
 	case m == nil:
 		idle.addAll(s.pending)
 		s.pending = s.pending[:0]
@@ -303,7 +316,6 @@ func (o *Observer) close(s *slot, m *member) {
 		s.pending.addAll(idle)
 		s.pending.addAll(ready)
 	default:
-		gap := o.now - s.at
 		switch {
 		case len(idle) == 0:
 		case o.switches(gap):
