@@ -141,8 +141,8 @@ type history struct {
 	pieces []piece         // the last one is open-ended
 	clocks []timeline.Time // by who, from stopRuntime on: what ran before pieces[ticked]
 	ticked int
-	ready  []*member       // became ready during the list; some are no longer ready
-	ran    spells          // unused
+	ready  []*member // became ready during the list; some are no longer ready
+	ran    spells    // unused
 }
 
 // beginning is the clocks of a mark at the beginning.
