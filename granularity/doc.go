@@ -34,7 +34,7 @@
 // case is not detected: a task that blocks exactly 256 times, or a multiple of that, and ends on
 // its first thread is charged with what others executed there. [Profile].Source names the clock.
 //
-// Of tasks of a Pool or Group that execute for less than 20 µs, a random sample is measured
+// Of tasks of a Pool or Group that execute for less than 70 µs, a random sample is measured
 // ([Class].Skipped). Measuring one takes about 0.1 µs and no allocation (BenchmarkOverhead), plus a
 // region while a runtime/trace is recorded. docs/measurements.md lists clocks, accuracy and costs.
 // Package tracetasks finds the tasks of any program in an execution trace.

@@ -16,7 +16,7 @@ import (
 // 0, Go blocks forever and TryGo returns false. A task that calls [runtime.Goexit] counts as one
 // that returned nil.
 //
-// Measuring a task takes about 0.1 µs and does not allocate. Of tasks of less than 20 µs, only a
+// Measuring a task takes about 0.1 µs and does not allocate. Of tasks of less than 70 µs, only a
 // random sample is measured: see [Class].Skipped.
 type Group struct {
 	// Name names the group in profiles and execution traces, where groups of the

@@ -19,7 +19,7 @@ var ErrClosed = errors.New("granularity: the pool is closed")
 // is replaced. A task may submit to its own pool, but if the queue is full and all workers do so,
 // they wait for each other forever.
 //
-// Measuring a task takes about 0.1 µs and does not allocate. Of tasks of less than 20 µs, only a
+// Measuring a task takes about 0.1 µs and does not allocate. Of tasks of less than 70 µs, only a
 // random sample is measured: see [Class].Skipped.
 type Pool struct {
 	// Name is the name of the pool in profiles and execution traces. Pools with the same name

@@ -202,13 +202,13 @@ func TestRareTasksAreNotSkipped(t *testing.T) {
 		gone          int           // of 4096
 		every         int32
 	}{
-		{50 * time.Microsecond, 60 * time.Microsecond, 0, 0},
-		{50 * time.Microsecond, 2 * time.Microsecond, 0, 25}, // many at a time
-		{time.Microsecond, time.Millisecond, 0, 50},          // other programs have the processors
-		{time.Microsecond, time.Millisecond, 100, 50},
+		{90 * time.Microsecond, 100 * time.Microsecond, 0, 0},
+		{90 * time.Microsecond, 4 * time.Microsecond, 0, 50}, // many at a time
+		{2 * time.Microsecond, time.Millisecond, 0, 100},     // other programs have the processors
+		{2 * time.Microsecond, time.Millisecond, 100, 100},
 		{time.Microsecond, time.Millisecond, 4000, 0}, // they block
-		{time.Microsecond, 2 * time.Microsecond, 4000, 25},
-		{10 * time.Microsecond, 5 * time.Microsecond, 0, 10},
+		{time.Microsecond, 2 * time.Microsecond, 4000, 100},
+		{10 * time.Microsecond, 5 * time.Microsecond, 0, 40},
 		{time.Millisecond, time.Millisecond, 0, 0},
 		{1, 1, 0, mostSkips},
 	} {

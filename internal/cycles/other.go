@@ -57,3 +57,9 @@ func (c *Clock) Start() Mark { return c.readSlow() }
 func (c *Clock) Stop(likely *Thread) Mark { return c.readSlow() }
 
 func (c *Clock) stop(*place, *Thread) Mark { return c.readSlow() }
+
+// Glance is Start.
+func (c *Clock) Glance() Mark { return c.readSlow() }
+
+// Brief reports whether less than limit ticks have passed since Glance returned start.
+func (c *Clock) Brief(start *Mark, limit int64) bool { return ticks()-start.Wall < limit }

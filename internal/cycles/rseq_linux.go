@@ -189,6 +189,7 @@ func (a *area) anchor(base *Timebase) (first, last int64, standing bool) {
 		cpu := a.threadClock()
 		last = ticks()
 		a.offset = base.FromNS(cpu) - (first + (last-first)/2)
+		a.least, a.glances = a.offset+first, 0
 		if !registered || a.standing() && (last-first <= loose || try >= 4 || loose == 0) {
 			break
 		}
@@ -332,6 +333,46 @@ func (c *Clock) stop(p *place, likely *Thread) Mark {
 	return c.anew(true)
 }
 
+// mostGlances is the number of glances without an anchor after which a thread gets one.
+const mostGlances = 8
+
+// Glance is Start for a measurement that is probably not needed, because what follows is likely to
+// be Brief. It takes 10 ns even if the thread was off its processor. CPU is then a lower bound, by
+// what the thread has executed since the last reading or, more often, by some µs.
+func (c *Clock) Glance() Mark {
+	if !c.rseq {
+		return c.readSlow()
+	}
+	p := here()
+	th := threads.lately(p.thread)
+	if th == nil || th.id != p.thread || !th.alive() {
+		return c.anew(false)
+	}
+	a := th.area
+	m := Mark{Wall: p.tick, CPU: a.offset + p.tick, Thread: th, Turn: p.turn}
+	if !th.stands(p.marker) {
+		if a.glances++; a.glances > mostGlances {
+			return c.anew(false)
+		}
+		m.CPU = a.least
+	}
+	return m
+}
+
+// Brief reports whether less than limit ticks have passed since Glance returned start on the same
+// goroutine. If not, End completes the measurement.
+func (c *Clock) Brief(start *Mark, limit int64) bool {
+	if !c.rseq {
+		return ticks()-start.Wall < limit
+	}
+	p := here()
+	wall := p.tick - start.Wall
+	if th := start.Thread; th.id == p.thread && p.turn == start.Turn && wall < limit {
+		th.area.least = start.CPU + wall
+	}
+	return wall < limit
+}
+
 // stands reports whether the marker of the thread is set. The thread was the calling one when here
 // returned the marker.
 func (th *Thread) stands(marker uint64) bool {
@@ -366,12 +407,14 @@ type area struct {
 
 	// offset is thread CPU time − TSC, in ticks, when the marker was last set:
 	// while the marker stands, thread CPU time = offset + TSC.
-	offset int64
-	time   unix.Timespec // destination of the thread clock
-	state  uint32        // of the registration: rseqNew, …
-	life   uint32        // 0 once the thread has exited
-	kept   uint32        // 1: the kernel will zero life
-	_      [128 - 2*32 - 8 - 16 - 12]byte
+	offset  int64
+	least   int64         // lower bound of the thread's CPU time, in ticks
+	time    unix.Timespec // destination of the thread clock
+	state   uint32        // of the registration: rseqNew, …
+	life    uint32        // 0 once the thread has exited
+	kept    uint32        // 1: the kernel will zero life
+	glances uint32        // without an anchor, since the last one
+	_       [128 - 2*32 - 2*8 - 16 - 16]byte
 }
 
 const areasChunk = 64 << 10

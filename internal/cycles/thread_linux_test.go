@@ -246,6 +246,50 @@ func TestMarker(t *testing.T) {
 	}
 }
 
+// A glance never asks for the time of a thread that has slept, but for one in mostGlances. Its count
+// is a lower bound. So a measurement that it begins is exact if the thread stayed on its processor,
+// and otherwise at least what the thread's clock shows.
+func TestGlance(t *testing.T) {
+	c, err := Open(RseqClock)
+	if err != nil {
+		t.Skip(err)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	limit, anchors := c.base.FromNS(100_000), 0
+	slack := c.base.FromNS(2_000)
+	for i := range 100 {
+		sleepThread(time.Microsecond)
+		start := c.Glance()
+		a := start.Thread.area
+		if a.glances == 0 {
+			anchors++
+		}
+		before := c.base.FromNS(a.threadClock())
+		if start.CPU > before+slack {
+			t.Errorf("a glance shows %d cycles, which is %d too many", start.CPU, start.CPU-before)
+		}
+		if i%10 != 0 {
+			if spinUntil(start.Wall + limit/50); c.Brief(&start, limit) && a.least < start.CPU+limit/50 && a.glances > 0 {
+				t.Errorf("%d cycles are known after %d and a spin of %d", a.least, start.CPU, limit/50)
+			}
+			continue
+		}
+		for c.base.FromNS(a.threadClock()) < before+limit {
+		}
+		if c.Brief(&start, limit) {
+			t.Errorf("%d ticks are brief", limit)
+		}
+		end := c.End(&start)
+		if counted := min(end.CPU-start.CPU, end.Wall-start.Wall); !end.Stayed(&start) || counted < limit-slack {
+			t.Errorf("%d cycles of %d executed; stayed: %v", counted, limit, end.Stayed(&start))
+		}
+	}
+	if anchors > 100/mostGlances+10+5 { // after each long one the marker stands again
+		t.Errorf("%d of 100 glances have asked the system", anchors)
+	}
+}
+
 // The probe must be able to fail: a marker unknown to the kernel survives every sleep.
 func TestProbeDetectsAMarkerThatSurvivesSleep(t *testing.T) {
 	if libcThreads {
