@@ -191,6 +191,12 @@ func (c contest) run(rounds, tasks int, f func()) (bare, measured results) {
 	return bare, measured
 }
 
+// one returns the result of one bare round.
+func (c contest) one(tasks int) (r results) {
+	r.take(tasks, func() { c.bare(tasks, nil) })
+	return r
+}
+
 // results are per task, one for each round: nanoseconds of wall and processor time, and
 // allocations. The processor time of all threads, in ticks of constant length, is the number of
 // reference cycles of the whole run.
@@ -253,24 +259,29 @@ func BenchmarkPerturbation(b *testing.B) {
 		for _, d := range []time.Duration{time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond} {
 			b.Run(fmt.Sprintf("%s/%v", c.name, d), func(b *testing.B) {
 				f := worker(d)
-				var ratios []float64
+				var bare, measured results
 				for b.Loop() {
-					bare, measured := c.run(120, int(80*time.Millisecond/d), f) // short rounds would mostly be just after the collection
-					ratios = ratios[:0]
-					for i := range bare.cpu {
-						ratios = append(ratios, measured.cpu[i]/bare.cpu[i])
-					}
+					bare, measured = c.run(120, int(80*time.Millisecond/d), f) // short rounds would mostly be just after the collection
 				}
-				slices.Sort(ratios)
-				n := float64(len(ratios))
-				off := int(0.98 * math.Sqrt(n)) // of the ranks about the median, by the binomial distribution
-				b.ReportMetric(0, "ns/op")
-				b.ReportMetric(median(ratios), "cycles-ratio")
-				b.ReportMetric(ratios[max(len(ratios)/2-1-off, 0)], "cycles-ratio-low")
-				b.ReportMetric(ratios[min(len(ratios)/2+off, len(ratios)-1)], "cycles-ratio-high")
+				reportRatio(b, "cycles-ratio", measured.cpu, bare.cpu)
 			})
 		}
 	}
+}
+
+// reportRatio reports the median of the ratios of the rounds and its 95 % interval.
+func reportRatio(b *testing.B, name string, measured, bare []float64) {
+	var ratios []float64
+	for i := range bare {
+		ratios = append(ratios, measured[i]/bare[i])
+	}
+	slices.Sort(ratios)
+	n := float64(len(ratios))
+	off := int(0.98 * math.Sqrt(n)) // of the ranks about the median, by the binomial distribution
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(ratios), name)
+	b.ReportMetric(ratios[max(len(ratios)/2-1-off, 0)], name+"-low")
+	b.ReportMetric(ratios[min(len(ratios)/2+off, len(ratios)-1)], name+"-high")
 }
 
 // BenchmarkSteps prints what the steps of measuring a task take, in a loop in which everything is

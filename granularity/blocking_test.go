@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -90,48 +89,40 @@ func TestBlockingTasksAreNotLockedToTheirThreads(t *testing.T) {
 	}
 }
 
-// BenchmarkBlocking prints the ratios of wall times: of the minimum of all rounds, and of their
-// medians.
+// BenchmarkBlocking prints the ratio of wall times in many short rounds, with its 95 % interval. The
+// rows "none" compare an errgroup with itself and show the error of the benchmark.
 func BenchmarkBlocking(b *testing.B) {
 	Default()
 	for name, make := range blockers {
-		b.Run(name, func(b *testing.B) {
-			task, end := make()
-			defer end()
-			var bare, measured []float64
-			for b.Loop() {
-				bare, measured = blocking(25, 20_000, task)
-			}
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(median(bare), "bare-ns/task")
-			b.ReportMetric(slices.Min(measured)/slices.Min(bare), "wall-ratio")
-			b.ReportMetric(median(measured)/median(bare), "median-wall-ratio")
-		})
-	}
-}
-
-// blocking runs the tasks in an errgroup and in a Group, alternately, and returns the wall time of
-// a task in each round.
-func blocking(rounds, tasks int, task func() error) (bare, measured []float64) {
-	type group interface {
-		Go(func() error)
-		SetLimit(int)
-		Wait() error
-	}
-	run := func(g group) float64 {
-		var r results
-		g.SetLimit(4 * runtime.GOMAXPROCS(0))
-		r.take(tasks, func() {
+		task, end := make()
+		defer end()
+		run := func(g group, tasks int) {
+			g.SetLimit(4 * runtime.GOMAXPROCS(0))
 			for range tasks {
 				g.Go(task)
 			}
 			g.Wait()
-		})
-		return r.wall[0]
+		}
+		bare := func(n int, _ func()) { run(new(errgroup.Group), n) }
+		c := contest{name, bare, func(n int, _ func()) { run(new(Group), n) }}
+		for _, c := range []contest{c, {name + "/none", bare, bare}} {
+			b.Run(c.name, func(b *testing.B) {
+				var bare, measured results
+				c.run(1, 10_000, nil) // connections, and the pace of the site
+				tasks := int(15e6 / median(c.one(1000).wall))
+				for b.Loop() {
+					bare, measured = c.run(300, tasks, nil)
+				}
+				reportRatio(b, "wall-ratio", measured.wall, bare.wall)
+				b.ReportMetric(median(bare.wall), "bare-ns/task")
+			})
+		}
 	}
-	for range rounds {
-		bare = append(bare, run(new(errgroup.Group)))
-		measured = append(measured, run(new(Group)))
-	}
-	return bare, measured
+}
+
+// group is an errgroup.Group or a Group.
+type group interface {
+	Go(func() error)
+	SetLimit(int)
+	Wait() error
 }

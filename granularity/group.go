@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-
-	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
 // A Group is an errgroup.Group that measures its tasks. It has the same methods with the same
@@ -51,20 +49,11 @@ func WithContext(ctx context.Context) (*Group, context.Context) {
 // Go calls the function in a new goroutine, once the limit permits it. The first error cancels the
 // group's context and is returned by Wait.
 func (g *Group) Go(f func() error) {
-	skipped, others := g.skip(f)
-	if skipped != nil {
-		if g.slots != nil {
-			g.slots <- struct{}{}
-		}
-		g.startSkipped(f, skipped)
-		return
-	}
-	s := g.site(f, chains.Capture()) // sets g.rec
-	log := g.rec.submitting()
+	t := g.task(f)
 	if g.slots != nil {
 		g.slots <- struct{}{}
 	}
-	g.start(f, s, log, others)
+	g.start(f, &t)
 }
 
 // TryGo is Go if the limit permits another goroutine now. It reports whether it does.
@@ -76,27 +65,38 @@ func (g *Group) TryGo(f func() error) bool {
 			return false
 		}
 	}
-	skipped, others := g.skip(f)
-	if skipped != nil {
-		g.startSkipped(f, skipped)
-		return true
-	}
-	s := g.site(f, chains.Capture())
-	g.start(f, s, g.rec.submitting(), others)
+	t := g.task(f)
+	g.start(f, &t)
 	return true
 }
 
-// skip is that of the usual site. A nil function panics when it executes, as in errgroup.
-func (g *Group) skip(f func() error) (s *site, others uint32) {
+// task returns the task without its function. A nil function panics when it executes, as in errgroup.
+func (g *Group) task(f func() error) (j job) {
+	g.once.Do(g.settle)
 	if f == nil {
-		return nil, 0
+		j.site = g.rec.site(&siteKey{name: "(nil)", chain: chains.Capture(), pool: g.name})
+	} else {
+		j.site, j.others, j.skipped = g.usual.next(g.rec, g.name, functionOf(f))
 	}
-	return g.usual.skip(functionOf(f))
+	if !j.skipped {
+		j.log = g.rec.submitting()
+	}
+	return j
 }
 
 // start starts the goroutine, for which a slot was taken.
-func (g *Group) start(f func() error, s *site, log *TaskRecord, others uint32) {
+func (g *Group) start(f func() error, j *job) {
 	g.active.Add(1)
+	s, log, others := j.site, j.log, j.others
+	if j.skipped {
+		go func() {
+			defer g.leave()
+			if err := s.execute(f); err != nil {
+				g.fail(err)
+			}
+		}()
+		return
+	}
 	go func() {
 		x := execution{others: others}
 		x.begin(s, log)
@@ -105,17 +105,6 @@ func (g *Group) start(f func() error, s *site, log *TaskRecord, others uint32) {
 		x.end()
 		x.site = nil
 		if err != nil {
-			g.fail(err)
-		}
-	}()
-}
-
-// startSkipped is start for a task that is not measured.
-func (g *Group) startSkipped(f func() error, s *site) {
-	g.active.Add(1)
-	go func() {
-		defer g.leave()
-		if err := s.execute(f); err != nil {
 			g.fail(err)
 		}
 	}()
@@ -182,15 +171,6 @@ func (g *Group) settle() {
 		g.limited = unlimited
 	}
 	g.name.limit(g.limited)
-}
-
-// site returns the site of a task.
-func (g *Group) site(f func() error, chain *callstack.Chain) *site {
-	g.once.Do(g.settle)
-	if f == nil { // panics when it executes, as in errgroup
-		return g.rec.site(&siteKey{name: "(nil)", chain: chain, pool: g.name})
-	}
-	return g.usual.site(g.rec, g.name, functionOf(f), chain)
 }
 
 type recorderKey struct{}

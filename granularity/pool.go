@@ -39,6 +39,7 @@ type Pool struct {
 	tasks chan job
 	usual usualSite
 
+	_       [64]byte     // what follows changes with each task
 	pending atomic.Int64 // tasks submitted but not finished
 	waiting atomic.Int64 // goroutines in Wait
 	closed  atomic.Bool
@@ -109,12 +110,11 @@ func (p *Pool) Go(f func() error) {
 }
 
 // job returns a job for a task that executes the function.
-func (p *Pool) job(fn uintptr) job {
-	skipped, others := p.usual.skip(fn)
-	if skipped != nil {
-		return job{site: skipped, skipped: true}
+func (p *Pool) job(fn uintptr) (j job) {
+	if j.site, j.others, j.skipped = p.usual.next(p.rec, p.name, fn); !j.skipped {
+		j.log = p.rec.submitting()
 	}
-	return job{site: p.usual.site(p.rec, p.name, fn, chains.Capture()), log: p.rec.submitting(), others: others}
+	return j
 }
 
 // SubmitContext is Submit, but if the context ends before there is room in the queue, it returns

@@ -23,7 +23,7 @@ import (
 //
 // All tasks are measured while a trace is recorded, if they are logged or may contain nested ones
 // that count as part of them, and if reading the clock is a system call or the runtime does not show
-// which have left their threads. So are those that run a function other than the first of their pool.
+// which have left their threads.
 
 const (
 	sampleEach = 200 * time.Microsecond // average time between two measured tasks of a site
@@ -50,17 +50,34 @@ type pace struct {
 	ran         int64 // cycles of those that are not gone
 }
 
-// skip reports whether a task that executes the function is not measured, and returns its site. For
-// one that is measured, others is the number of tasks that it represents besides itself.
-func (u *usualSite) skip(fn uintptr) (s *site, others uint32) {
+// next returns the site of the next task of the pool, which executes the function, and whether it is
+// not measured. For one that is, others is the number of tasks that it represents besides itself. The
+// call chain is captured if the site is not the usual one, or the task is measured.
+func (u *usualSite) next(r *Recorder, pool *poolName, fn uintptr) (s *site, others uint32, skipped bool) {
 	s = u.Load()
-	if s == nil || s.key.fn != fn || s.pace.every.Load() == 0 || trace.IsEnabled() {
-		return nil, 0
+	usual := s != nil && s.key.fn == fn
+	if usual {
+		if others, skipped = s.pace.next(); skipped {
+			return s, 0, true
+		}
 	}
-	if s.pace.left.Add(-1) != 0 {
-		return s, 0
+	s = u.site(r, pool, fn, chains.Capture()) // the only call: a second one would be another chain
+	if !usual {
+		others, skipped = s.pace.next()
 	}
-	return nil, s.pace.draw()
+	return s, others, skipped
+}
+
+// next reports whether the next task is not measured. For one that is, others is the number of tasks
+// that it represents besides itself.
+func (p *pace) next() (others uint32, skipped bool) {
+	switch {
+	case p.every.Load() == 0 || trace.IsEnabled():
+		return 0, false
+	case p.left.Add(-1) != 0:
+		return 0, true
+	}
+	return p.draw(), false
 }
 
 // draw draws the next task to be measured. Only the submitter of the one before calls it: until it
