@@ -402,19 +402,20 @@ func (c *Clock) anew(end bool) Mark {
 // the thread exits. The memory is never returned to the system. Only its own thread accesses it,
 // except for `life`.
 type area struct {
-	rseq     rseq     // must be first: the kernel requires 32-byte alignment
-	sequence sequence // the marker's target; aligned likewise
-
+	// A reading uses only this first cache line.
+	rseq rseq // must be first: the kernel requires 32-byte alignment
 	// offset is thread CPU time − TSC, in ticks, when the marker was last set:
 	// while the marker stands, thread CPU time = offset + TSC.
 	offset  int64
-	least   int64         // lower bound of the thread's CPU time, in ticks
-	time    unix.Timespec // destination of the thread clock
-	state   uint32        // of the registration: rseqNew, …
-	life    uint32        // 0 once the thread has exited
-	kept    uint32        // 1: the kernel will zero life
-	glances uint32        // without an anchor, since the last one
-	_       [128 - 2*32 - 2*8 - 16 - 16]byte
+	least   int64  // lower bound of the thread's CPU time, in ticks
+	state   uint32 // of the registration: rseqNew, …
+	life    uint32 // 0 once the thread has exited
+	kept    uint32 // 1: the kernel will zero life
+	glances uint32 // without an anchor, since the last one
+
+	sequence sequence      // the marker's target; aligned likewise
+	time     unix.Timespec // destination of the thread clock
+	_        [16]byte
 }
 
 const areasChunk = 64 << 10
