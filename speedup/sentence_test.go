@@ -20,12 +20,18 @@ func TestSentence(t *testing.T) {
 		quarters.Components[c] = 0.3
 	}
 	quarters.Components[speedup.Sequential], quarters.Components[speedup.SyncMutex] = 0.5, 0.4
+	short := speedup.Stack{N: 2, Speedup: 1.2, Remainder: 0.3} // spinning for the mutex, or not
+	short.Components[speedup.SyncMutex], short.Components[speedup.Sequential] = 0.4, 0.1
+	shorter := speedup.Stack{N: 2, Speedup: 1, Remainder: 0.6}
+	shorter.Components[speedup.SyncRWMutex], shorter.Components[speedup.Sequential] = 0.2, 0.2
 	repeated := func(speedups ...float64) speedup.Stack {
 		s := stack(speedup.Stack{Speedup: 1.4})
 		s.Repeat(speedups)
 		return s
 	}
 	for want, s := range map[string]speedup.Stack{
+		"1.20 times faster with 2 workers; most is lost to mutex, 0.40; without it, 1.50 times, or up to 1.85 if the remainder is spinning for it":                                                                                  short,
+		"1.00 times faster with 2 workers; most is lost to the remainder, 0.60, which may be spinning for locks; without both, up to 1.67 times":                                                                                    shorter,
 		"1.40 times faster with 2 workers; most is lost to sequential, 0.50; without it, 1.87 times":                                                                                                                                stack(speedup.Stack{Speedup: 1.4}),
 		"0.50 times as fast with 2 workers; most is lost to the remainder, 1.00":                                                                                                                                                    stack(speedup.Stack{Speedup: 0.5}),
 		"1.00 times faster with 2 workers; most is lost to the remainder, 0.50":                                                                                                                                                     stack(speedup.Stack{Speedup: 0.999}),

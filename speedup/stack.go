@@ -128,7 +128,9 @@ func (s *Stack) Of(f Family) (sum float64) {
 //
 //	S' = T_s / (T_p · (1 − c/N)) = S · N / (N − c)
 //
-// It is +Inf if nothing else is left.
+// It is +Inf if nothing else is left. For a lock it is a lower bound: goroutines spin for one that is
+// held for some µs or less before they wait for it. A trace shows that as running, so it is part of
+// the remainder.
 func (s *Stack) WhatIf(c Component) float64 { return s.without(s.Components[c]) }
 
 func (s *Stack) without(part float64) float64 {
@@ -172,7 +174,11 @@ func (s *Stack) Sentence() string {
 		}
 		return times + "; the single-threaded run took longer than " + all + ": it did more work, or did it slower"
 	case s.Remainder > 0 && (!found || s.Remainder > worst.part) && s.Remainder >= worthNaming*float64(s.N):
-		return times + "; most is lost to the remainder, " + format.Parallelism(s.Remainder)
+		times += "; most is lost to the remainder, " + format.Parallelism(s.Remainder)
+		if most, ok := s.spinning(s.locks()); ok {
+			times += ", which may be spinning for locks; without both, up to " + format.Parallelism(most) + " times"
+		}
+		return times
 	case found && worst.part >= worthNaming*float64(s.N):
 		times += "; most is lost to " + worst.words + ", " + format.Parallelism(worst.part)
 		if without := s.without(worst.part); !math.IsInf(without, 0) {
@@ -181,10 +187,24 @@ func (s *Stack) Sentence() string {
 				times += "at most "
 			}
 			times += format.Parallelism(without) + " times"
+			if most, ok := s.spinning(worst.part); ok && worst.part <= s.locks() {
+				times += ", or up to " + format.Parallelism(most) + " if the remainder is spinning for it"
+			}
 		}
 		return times
 	}
 	return times + "; nothing is lost"
+}
+
+// locks is the part of waits for locks.
+func (s *Stack) locks() float64 { return s.Components[SyncMutex] + s.Components[SyncRWMutex] }
+
+// spinning returns the speed-up without a part and the remainder. ok is false if none of the remainder
+// can be spinning for locks.
+func (s *Stack) spinning(part float64) (most float64, ok bool) {
+	least := worthNaming * float64(s.N)
+	most = s.without(part + s.Remainder)
+	return most, !s.Estimate && s.Remainder >= least && s.locks() >= least && !math.IsInf(most, 0)
 }
 
 // loss is what keeps the speed-up down, in words, and its amount.
