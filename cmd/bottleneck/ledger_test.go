@@ -19,7 +19,10 @@ import (
 // savedLedger returns a file with the ledger of lockTrace.
 func savedLedger(t *testing.T) string {
 	name := filepath.Join(t.TempDir(), "ledger.json")
-	bottleneck("ledger", "-o", name, lockTrace).want(t, exitOK, "", "")
+	r := lastingly("ledger", "-format", "json", lockTrace)
+	if err := os.WriteFile(name, []byte(r.out), 0o600); err != nil || r.status != exitOK {
+		t.Fatal(err, r.err)
+	}
 	return name
 }
 
@@ -28,7 +31,7 @@ func TestLedgerRoundTrip(t *testing.T) {
 	saved := savedLedger(t)
 	for _, args := range [][]string{{}, {"-format", "json"}} {
 		of := func(file string) string {
-			r := bottleneck(append([]string{"ledger", file}, args...)...)
+			r := lastingly(append(append([]string{"ledger"}, args...), file)...)
 			if r.status != exitOK || r.err != "" {
 				t.Errorf("%v: exit status %d: %s", args, r.status, r.err)
 			}

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
@@ -80,14 +80,11 @@ func TestNamedPipes(t *testing.T) {
 // The process ends soon after an interrupt, even where no context can reach it: the other end of
 // this pipe is never opened.
 func TestInterruptedProcess(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the command")
+	if arg := os.Getenv("BOTTLENECK_TEST_INTERRUPTED"); arg != "" {
+		os.Args = []string{"bottleneck", "graph", arg}
+		main()
 	}
-	dir := t.TempDir()
-	exe, fifo := filepath.Join(dir, "bottleneck"), filepath.Join(dir, "fifo")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", exe, ".").CombinedOutput(); err != nil {
-		testenv.Missing(t, fmt.Errorf("%w: %s", err, out))
-	}
+	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		testenv.Missing(t, err)
 	}
@@ -96,7 +93,8 @@ func TestInterruptedProcess(t *testing.T) {
 		arg  string
 	}{{"hanging open", fifo}, {"silent standard input", "-"}} {
 		var errs bytes.Buffer
-		cmd := exec.Command(exe, "graph", tt.arg)
+		cmd := exec.Command(os.Args[0], "-test.run=^TestInterruptedProcess$")
+		cmd.Env = append(os.Environ(), "BOTTLENECK_TEST_INTERRUPTED="+tt.arg)
 		cmd.Stderr = &errs
 		stdin, err := cmd.StdinPipe()
 		if err != nil {
@@ -105,7 +103,7 @@ func TestInterruptedProcess(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(200 * time.Millisecond) // until it waits
+		time.Sleep(time.Duration(min(race.Slowdown, 4)) * 250 * time.Millisecond) // until it waits
 		cmd.Process.Signal(os.Interrupt)
 		killed := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
 		cmd.Wait()

@@ -30,10 +30,10 @@ func TestFileAloneIsTheVerdict(t *testing.T) {
 		want string
 	}{
 		{[]string{lockTrace}, "1. The lock log.Logger cost"},
-		{[]string{lockTrace, "-v"}, "Behind finding 1:"},
-		{[]string{"verdict", "-format", "md", lockTrace}, "1. **The lock log.Logger cost"},
+		{[]string{mutexTrace, "-v"}, "Behind finding 1:"},
+		{[]string{"verdict", "-format", "md", mutexTrace}, "1. **"},
 	} {
-		r := bottleneck(tt.args...)
+		r := lastingly(tt.args...)
 		code, out, errs := r.status, r.out, r.err
 		if code != 0 || !strings.Contains(out, tt.want) {
 			t.Errorf("%q: exit status %d, %s\n%s", tt.args, code, errs, out)
@@ -42,7 +42,7 @@ func TestFileAloneIsTheVerdict(t *testing.T) {
 	// A missing file is not a command.
 	bottleneck(filepath.Join(t.TempDir(), "missing")).want(t, exitFailure, "", "missing: no such file")
 	bottleneck("missing.trace").want(t, exitFailure, "", "missing.trace: no such file")
-	r := bottleneck("verdict", "-format", "json", lockTrace)
+	r := lastingly("verdict", "-format", "json", lockTrace)
 	code, out, errs := r.status, r.out, r.err
 	var v verdict.Verdict
 	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 0 {
@@ -63,8 +63,13 @@ func TestVerdictFail(t *testing.T) {
 		{"lost(collector)>50%", 0}, {"wall<1h", 1}, {"lost(", 2}, {"lost(lock).x>1", 2}, {"found>1", 2},
 		{"lost(lokc)>1%", 2}, {"lost(worker)>1%", 2}, {"lost(main.absent?)>1%", 0}, {"lost(no-work)>50%", 0}, {"time(mutx)>1s", 2}, {"time(network)>1h", 0},
 	}
-	for _, tt := range conditions[:len(conditions)/min(race.Slowdown, 2)] {
-		r := bottleneck("verdict", "-fail", tt.condition, lockTrace)
+	saved := savedLedger(t)
+	for i, tt := range conditions {
+		input := saved
+		if i%8 == 0 {
+			input = lockTrace // which takes long
+		}
+		r := bottleneck("verdict", "-fail", tt.condition, input)
 		code, errs := r.status, r.err
 		if code != tt.code {
 			t.Errorf("%s: exit status %d, want %d: %s", tt.condition, code, tt.code, errs)
@@ -80,7 +85,7 @@ func TestVerdictFail(t *testing.T) {
 func TestOneVerdictOnARecording(t *testing.T) {
 	parse := func(args ...string) (v *verdict.Verdict) {
 		t.Helper()
-		r := bottleneck(args...)
+		r := lastingly(args...)
 		if r.status != 0 {
 			t.Fatalf("%q: %s", args, r.err)
 		}
@@ -93,7 +98,7 @@ func TestOneVerdictOnARecording(t *testing.T) {
 		with := func(args ...string) []string { return append(append(args, part...), lockTrace) }
 		want := parse(with("verdict", "-format", "json")...)
 		for _, args := range [][]string{{}, {"-offered"}, {"-group", "start"}, {"-group", "goroutine"}}[:4/min(race.Slowdown, 2)] {
-			g, err := bottle.ReadJSON(strings.NewReader(bottleneck(with(append([]string{"graph", "-format", "json"}, args...)...)...).out))
+			g, err := bottle.ReadJSON(strings.NewReader(lastingly(with(append([]string{"graph", "-format", "json"}, args...)...)...).out))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,13 +107,15 @@ func TestOneVerdictOnARecording(t *testing.T) {
 			}
 		}
 		saved := filepath.Join(t.TempDir(), "graph.json")
-		bottleneck(with("graph", "-o", saved)...).want(t, exitOK, "", "")
+		svg := filepath.Join(t.TempDir(), "graph.svg")
+		shown := bottleneck(with("graph", "-o", saved, "-o", svg, "-format", "text")...).out
 		words := func(s string) string { // of a text in lines, or of SVG
 			return strings.Join(strings.Fields(regexp.MustCompile("<[^>]*>").ReplaceAllString(html.UnescapeString(s), " ")), " ")
 		}
-		for _, args := range [][]string{with("verdict"), with("graph"), with("graph", "-format", "svg"), {"graph", saved}, {"graph", "-format", "svg", saved}} {
-			if out := words(bottleneck(args...).out); !strings.Contains(out, want.Findings[0].Title) {
-				t.Errorf("%q does not have %q:\n%s", args, want.Findings[0].Title, out)
+		for name, out := range map[string]string{"verdict": lastingly(with("verdict")...).out, "graph": shown, "picture": string(read(t, svg)),
+			"saved graph": bottleneck("graph", saved).out, "picture of it": bottleneck("graph", "-format", "svg", saved).out} {
+			if out = words(out); !strings.Contains(out, want.Findings[0].Title) {
+				t.Errorf("%s does not have %q:\n%s", name, want.Findings[0].Title, out)
 			}
 		}
 	}
@@ -118,14 +125,20 @@ func TestOneVerdictOnARecording(t *testing.T) {
 // through them.
 func TestExplain(t *testing.T) {
 	var v verdict.Verdict
-	if err := json.Unmarshal([]byte(bottleneck("verdict", "-format", "json", lockTrace).out), &v); err != nil {
+	if err := json.Unmarshal([]byte(lastingly("verdict", "-format", "json", lockTrace).out), &v); err != nil {
 		t.Fatal(err)
 	}
 	for i, f := range v.Findings {
+		file := filepath.Join(t.TempDir(), "finding.json")
+		text := ""
 		for _, word := range []string{strconv.Itoa(i + 1), string(f.Kind)}[:2/min(race.Slowdown, 2)] {
-			r := bottleneck("explain", "-format", "json", word, lockTrace)
+			r := bottleneck("explain", "-o", file, "-format", "text", word, lockTrace)
+			if text != "" && r.out != text {
+				t.Errorf("%s: other text than by number:\n%s", word, r.out)
+			}
+			text = r.out
 			var e diagnose.Evidence
-			if err := json.Unmarshal([]byte(r.out), &e); err != nil {
+			if err := json.Unmarshal(read(t, file), &e); err != nil {
 				t.Fatalf("%s: %v, %s", word, err, r.err)
 			}
 			var sum time.Duration
@@ -144,7 +157,6 @@ func TestExplain(t *testing.T) {
 				}
 			}
 		}
-		text := bottleneck("explain", strconv.Itoa(i+1), lockTrace).out
 		for line := range strings.Lines(text) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
 				t.Errorf("%d columns: %s", n, line)
@@ -154,8 +166,9 @@ func TestExplain(t *testing.T) {
 			t.Errorf("finding %d:\n%s", i+1, text)
 		}
 	}
-	bottleneck("explain", "9", lockTrace).want(t, exitUsage, "", `there is no finding "9": want 1 (lock), 2 (collector)`)
-	bottleneck("explain", "locks", lockTrace).want(t, exitUsage, "", "want 1 (lock)")
+	saved := savedLedger(t)
+	bottleneck("explain", "9", saved).want(t, exitUsage, "", `there is no finding "9": want 1 (lock), 2 (collector)`)
+	bottleneck("explain", "locks", saved).want(t, exitUsage, "", "want 1 (lock)")
 	bottleneck("explain", lockTrace).want(t, exitUsage, "", "which finding?")
 	bottleneck("explain").want(t, exitUsage, "", "which finding?")
 	bottleneck("explain", "-h").want(t, exitOK, "bottleneck explain [flags] FINDING [FILE | URL | -]", "")
@@ -198,10 +211,10 @@ func TestVerdictOnOneGroup(t *testing.T) {
 	compile := filepath.Join("..", "..", "testdata", "real", "gocompile-c2.trace.zst")
 	for _, tt := range []struct{ trace, group string }{{lockTrace, "main.worker"}, {compile, "main.main"}, {compile, "gc.compileFunctions.func3.1"}} {
 		var l ledger.Ledger
-		if err := json.Unmarshal([]byte(bottleneck("ledger", "-format", "json", tt.trace).out), &l); err != nil {
+		if err := json.Unmarshal([]byte(lastingly("ledger", "-format", "json", tt.trace).out), &l); err != nil {
 			t.Fatal(err)
 		}
-		r := bottleneck("verdict", "-format", "json", "-focus", tt.group, tt.trace)
+		r := lastingly("verdict", "-format", "json", "-focus", tt.group, tt.trace)
 		var v verdict.Verdict
 		if err := json.Unmarshal([]byte(r.out), &v); err != nil {
 			t.Fatalf("%s: %v", r.err, err)
@@ -236,18 +249,19 @@ func TestVerdictOnOneGroup(t *testing.T) {
 			}
 		}
 	}
-	bottleneck("verdict", "-focus", "nothing", lockTrace).want(t, exitUsage, "", `-focus: no group of goroutines is called "nothing"; the largest are main.worker`)
+	bottleneck("verdict", "-focus", "nothing", savedLedger(t)).want(t, exitUsage, "", `-focus: no group of goroutines is called "nothing"; the largest are main.worker`)
 }
 
 // The explanation of a finding and the verdict on one group work for saved results, too. Missing
 // data is named.
 func TestSavedVerdict(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Dir(savedLedger(t))
 	file := func(name string) string { return filepath.Join(dir, name) }
-	bottleneck("ledger", "-o", file("ledger.json"), lockTrace).want(t, exitOK, "", "")
 	bottleneck("graph", "-o", file("graph.json"), lockTrace).want(t, exitOK, "", "")
-	bottleneck("verdict", "-o", file("verdict.json"), lockTrace).want(t, exitOK, "", "")
-	bottleneck("contention", "-o", file("waits.json"), lockTrace).want(t, exitOK, "", "")
+	if err := os.WriteFile(file("verdict.json"), []byte(lastingly("verdict", "-format", "json", lockTrace).out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bottleneck("contention", "-o", file("waits.json"), mutexTrace).want(t, exitOK, "", "")
 	of := func(args ...string) (v struct {
 		Findings []struct {
 			Kind, Title string
@@ -255,7 +269,7 @@ func TestSavedVerdict(t *testing.T) {
 		}
 	}) {
 		t.Helper()
-		r := bottleneck(append([]string{"verdict", "-format", "json"}, args...)...)
+		r := lastingly(append([]string{"verdict", "-format", "json"}, args...)...)
 		if err := json.Unmarshal([]byte(r.out), &v); err != nil || len(v.Findings) == 0 {
 			t.Fatalf("%v of %q", err, r.out)
 		}
@@ -452,6 +466,7 @@ func TestVerdictOnWindows(t *testing.T) {
 // A name that is not in the trace is an error unless a question mark follows it: a condition that
 // can never hold is worse than none.
 func TestFailOnUnknownName(t *testing.T) {
+	saved := savedLedger(t)
 	for condition, want := range map[string]string{
 		"lost(main.wroker)>5%":       `lost(main.wroker)>5%: unknown name "main.wroker"; did you mean "main.worker"? (main.wroker? counts as 0 where it is unknown)`,
 		"lost(main.Worker)>5%":       `did you mean "main.worker"?`,
@@ -468,8 +483,8 @@ func TestFailOnUnknownName(t *testing.T) {
 		if want != "" {
 			code = exitFailure
 		}
-		for _, command := range []string{"ledger", "verdict"}[:2/min(race.Slowdown, 2)] {
-			if r := bottleneck(command, "-fail", condition, lockTrace); r.status != code || !strings.Contains(r.err, want) {
+		for _, command := range []string{"ledger", "verdict"} {
+			if r := bottleneck(command, "-fail", condition, saved); r.status != code || !strings.Contains(r.err, want) {
 				t.Errorf("%s -fail %q: exit status %d, %q", command, condition, r.status, r.err)
 			}
 		}

@@ -201,9 +201,9 @@ func TestContentionLimits(t *testing.T) {
 		lock   bool // has the label
 	}{
 		{"15,000 pairs fit", crowd(15_000, 2, 100, 0), false, true},
-		{"20,000 pairs", crowd(20_000, 2, 101, 0), true, false},
-		{"3,000 deep chains", crowd(3_000, 60, 5, 0), true, true},
-		{"3,000 long names", crowd(3_000, 2, 5, 5000), true, true},
+		{"16,000 pairs", crowd(16_000, 2, 101, 0), true, false},
+		{"1,800 deep chains", crowd(1_800, 60, 5, 0), true, true},
+		{"2,500 long names", crowd(2_500, 2, 5, 5000), true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, view := range contention.Views {

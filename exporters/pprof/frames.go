@@ -203,6 +203,9 @@ func (b *builder) fill(all []sample, fold func(sample) sample, none sample) bool
 	folded := 0
 	keep := func(n int) bool {
 		folded = 0
+		if n >= maxSamples {
+			return false
+		}
 		var rest samples
 		for _, s := range all[n:] {
 			sum := fold(s)
