@@ -54,12 +54,12 @@ which; .folded is for flamegraph.pl.`, f.run)
 	f.define(c, contentionForms, &contentionMeasures)
 	f.to.defineTop("lines below each line, locks and groups", "those above half a percent")
 	fs, draw := c.Flags(), &f.to.draw
-	parsed(fs, &draw.aspects, "by", "", "the levels of the tree: `ASPECTS`, separated by commas", parseAspects)
-	parsed(fs, &draw.kinds, "kind", "", "show only these `KINDS` of waits, separated by commas", parseKinds)
+	parsed(fs, &draw.By, "by", "", "the levels of the tree: `ASPECTS`, separated by commas", parseAspects)
+	parsed(fs, &draw.Kinds, "kind", "", "show only these `KINDS` of waits, separated by commas", parseKinds)
 	defineRegexp(fs, &f.match, "focus", "show only waits with a match of `REGEXP` in the lock or its class, or in a function of the waiter, the owner or the root")
 	fs.StringVar(&draw.view, "pprof", "", "the stacks of .pb.gz and .folded: `VIEW` is owner (default of .pb.gz), waiter, root, or joined (default of .folded), which is the waiter's calls, the lock, and the owner's calls")
-	fs.DurationVar(&draw.least, "min", 0, "leave out lines, edges and rows that are shorter than `DURATION`")
-	fs.BoolVarP(&draw.rates, "verbose", "v", false, "show events per second, and bytes per contention")
+	fs.DurationVar(&draw.Min, "min", 0, "leave out lines, edges and rows that are shorter than `DURATION`")
+	fs.BoolVarP(&draw.Rates, "verbose", "v", false, "show events per second, and bytes per contention")
 	f.to.only["verbose"] = []string{"text"}
 	f.to.only["pprof"] = []string{"pprof", "folded"}
 	f.to.only["top"] = []string{"text", "svg", "png", "html"}
@@ -77,7 +77,7 @@ func (f *contentionFlags) run(ctx context.Context, std stdio, args []string) err
 	if err := f.parse(); err != nil {
 		return err
 	}
-	f.opt.Contention = tracewaits.Options{Goroutines: f.to.draw.goroutines(), Syscalls: slices.Contains(f.to.draw.kinds, contention.SyscallKind)}
+	f.opt.Contention = tracewaits.Options{Goroutines: f.to.draw.goroutines(), Syscalls: slices.Contains(f.to.draw.Kinds, contention.SyscallKind)}
 	return f.analysis.run(ctx, std, args, f.keep, contentionKind)
 }
 
@@ -86,15 +86,15 @@ func (f *contentionFlags) parse() error {
 	draw := &f.to.draw
 	showsBy := func(form string) bool { return form == "text" || form == "json" && draw.goroutines() }
 	switch {
-	case draw.aspects != nil && !slices.ContainsFunc(f.to.asked(), showsBy):
+	case draw.By != nil && !slices.ContainsFunc(f.to.asked(), showsBy):
 		return usagef("-by is for text, and for single goroutines in JSON: other forms have all other aspects without it")
 	case draw.view != "" && contention.CheckView(draw.view) != nil:
 		return usagef("-pprof %s: want owner, waiter, joined or root", draw.view)
-	case draw.least < 0:
-		return usagef("-min %v: want 0s or more", draw.least)
-	case draw.aspects == nil && slices.Equal(draw.kinds, []string{contention.SyscallKind}):
+	case draw.Min < 0:
+		return usagef("-min %v: want 0s or more", draw.Min)
+	case draw.By == nil && slices.Equal(draw.Kinds, []string{contention.SyscallKind}):
 		// No owner: show only the site.
-		draw.aspects = []string{contention.ByWaiterStack}
+		draw.By = []string{contention.ByWaiterStack}
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func parseKinds(list string) (kinds []string, err error) {
 // keep removes waits that -kind and -focus do not select, and warns if nothing is left.
 func (f *contentionFlags) keep(a artifact) (any, error) {
 	p := a.value.(*contention.Profile)
-	kept := p.Filter(f.to.draw.kinds, f.match, 0)
+	kept := p.Filter(f.to.draw.Kinds, f.match, 0)
 	if len(p.Waits) > 0 && len(kept.Waits) == 0 {
 		kept.Warnings = append(slices.Clone(kept.Warnings), "Goroutines did wait, but for nothing that -kind and -focus keep.")
 	}
@@ -147,7 +147,7 @@ func (f *contentionFlags) keep(a artifact) (any, error) {
 
 // goroutines reports whether an aspect is that of individual goroutines.
 func (d drawing) goroutines() bool {
-	return slices.ContainsFunc(d.aspects, func(a string) bool {
+	return slices.ContainsFunc(d.By, func(a string) bool {
 		return a == contention.ByOwnerGoroutine || a == contention.ByWaiterGoroutine || a == contention.ByRootGoroutine
 	})
 }
@@ -158,7 +158,7 @@ var contentionForms = forms(func(p *contention.Profile, d drawing) (*result.Tabl
 		return picture.DrawContention(p, d.picture())
 	}, writers[*contention.Profile]{
 		"text": func(w io.Writer, p *contention.Profile, d drawing) error {
-			return text.WriteContention(w, p, text.ContentionOptions{Options: d.Options, By: d.aspects, Min: d.least, Kinds: d.kinds, Rates: d.rates})
+			return text.WriteContention(w, p, d.Options)
 		},
 		"json": func(w io.Writer, p *contention.Profile, d drawing) error { return contention.WriteJSON(w, d.waits(p)) },
 		"folded": func(w io.Writer, p *contention.Profile, d drawing) error {
@@ -171,15 +171,15 @@ var contentionForms = forms(func(p *contention.Profile, d drawing) (*result.Tabl
 
 // waits removes short rows, for forms that cannot summarize them.
 func (d drawing) waits(p *contention.Profile) *contention.Profile {
-	if d.least == 0 {
+	if d.Min == 0 {
 		return p
 	}
-	out := p.Filter(nil, nil, d.least)
+	out := p.Filter(nil, nil, d.Min)
 	whole, left := sumOf(p), sumOf(out)
 	if whole > left {
 		out.Warnings = append(slices.Clip(out.Warnings), fmt.Sprintf(
 			"Waits shorter than %v are left out (-min): %v of %v. The totals are of those that are left.",
-			d.least, whole-left, whole))
+			d.Min, whole-left, whole))
 	}
 	return out
 }

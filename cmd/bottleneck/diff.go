@@ -103,7 +103,7 @@ func (f *diffFlags) fits(k *kind) error {
 	switch {
 	case f.to.flags.Changed("group") && k != graphKind:
 		return usagef("-group is for graphs: a %s has no boxes", k.what)
-	case f.to.draw.by != nil && k != ledgerKind:
+	case f.to.draw.By != nil && k != ledgerKind:
 		return usagef("-by is for ledgers: want -kind ledger")
 	case k.pairs.draw == nil && slices.ContainsFunc(f.to.asked(), func(form string) bool { return form == "svg" || form == "png" }):
 		return usagef("there are no pictures that compare a %s with another: want text or json", k.what)
@@ -363,10 +363,10 @@ func (p diffPair) table(d drawing) (*result.Table, error) {
 	if changes := p[0].pairs.changes; changes != nil {
 		return changes(p), nil
 	}
-	if d.by == nil {
-		d.by = []string{"category", "wait", "function", "group"}
+	if d.By == nil {
+		d.By = []string{"category", "wait", "function", "group"}
 	}
-	return p.ledgers(d.by...)
+	return p.ledgers(d.By...)
 }
 
 // writeDiffJSON writes one object: {"what":"bottle graph", "measures":[…], "changes":[…],

@@ -57,10 +57,10 @@ and the one that ended the wait. Columns of text, for -by, are
 
 // rows returns the requested rows of a ledger.
 func (d drawing) rows(l *ledger.Ledger) (*result.Table, error) {
-	if d.by == nil {
+	if d.By == nil {
 		return l.Table(), nil
 	}
-	return l.Table().By(d.by...)
+	return l.Table().By(d.By...)
 }
 
 // rowsText writes rows of a ledger, by default 20 of them.
@@ -132,7 +132,7 @@ func ledgerWords() (words []string) {
 func (d *destination) defineBy(usage string) {
 	d.flags.Func("by", usage, func(s string) error {
 		for name := range strings.SplitSeq(s, ",") {
-			d.draw.by = append(d.draw.by, strings.TrimSpace(name))
+			d.draw.By = append(d.draw.By, strings.TrimSpace(name))
 		}
 		_, err := d.draw.rows(&ledger.Ledger{})
 		return err

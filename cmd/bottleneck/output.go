@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -167,30 +166,24 @@ func (d *destination) write(std stdio, v any, forms formsOf) error {
 	if d.format == "" {
 		return err
 	}
-	draw := d.draw
-	draw.Options = textOn(std.out)
-	draw.Top = d.draw.Top
+	draw, on := d.draw, textOn(std.out)
+	draw.Width, draw.Color = on.Width, on.Color
 	return errors.Join(err, write(std.out, d.format, draw))
 }
 
 // drawing configures how a result is written, in any form.
 type drawing struct {
-	text.Options // of the terminal, with Top from -top: 0 is the default of a form, −1 all
-	title        string
-	source       string   // name of the trace
-	by           []string // columns by which the rows of a ledger are summed; nil means all
-
-	// For contention.
-	aspects []string
-	kinds   []string // to which the profile was filtered
-	view    string   // "" means the default of the form
-	least   time.Duration
-	rates   bool
-	strip   bool // for tasks
+	// Options has the size of the terminal, -top (0 is the default of a form, −1 all) and -by: the
+	// columns by which the rows of a ledger are summed, nil means all, or the aspects of contention.
+	text.Options
+	title  string
+	source string // name of the trace
+	view   string // of contention; "" means the default of the form
+	strip  bool   // for tasks
 }
 
 func (d drawing) picture() picture.Options {
-	return picture.Options{Title: d.title, Subtitle: d.source, Top: d.Top, Min: d.least}
+	return picture.Options{Title: d.title, Subtitle: d.source, Top: d.Top, Min: d.Min}
 }
 
 // formsOf holds the forms in which a result can be written, by the names of -format.

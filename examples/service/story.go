@@ -130,8 +130,7 @@ func (c *chapter) show(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	opt := text.ContentionOptions{By: []string{contention.ByLock, contention.ByOwnerFunc}}
-	opt.Top = 3
+	opt := text.Options{Top: 3, By: []string{contention.ByLock, contention.ByOwnerFunc}}
 	if err := text.WriteContention(w, c.locks(), opt); err != nil {
 		return err
 	}

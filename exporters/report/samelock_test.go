@@ -30,7 +30,7 @@ func TestMutexHasTheSameNumbersEverywhere(t *testing.T) {
 	blocked, ready := format.Duration(row.Waited), format.Duration(row.Ready)
 
 	var b bytes.Buffer
-	if err := text.WriteContention(&b, p, text.ContentionOptions{}); err != nil {
+	if err := text.WriteContention(&b, p, text.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if want := fmt.Sprintf("\n %s  92%%   %s", blocked, ready); !strings.Contains(b.String(), want) || !strings.Contains(b.String(), "  "+row.Lock.String()+"\n") {

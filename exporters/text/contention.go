@@ -13,36 +13,22 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// ContentionOptions configures [WriteContention]. The zero value is suitable for a file.
-type ContentionOptions struct {
-	// Options configures the text. Top is the maximum number of lines below each line of the tree,
-	// and of locks; 0 means up to 12, those with at least half a percent.
-	Options
-	// By are the aspects of the tree; none means owner-func, lock, waiter-func.
-	By []string
-	// Kinds are the kinds to which the profile was filtered, if any. Of the waits in progress at
-	// the end of a trace, only those for locks and the like, and of these kinds, are shown.
-	Kinds []string
-	// Min omits shorter times. The omitted lines below a line are added up.
-	Min time.Duration
-	// Rates adds a sentence with the numbers of events per second, and of bytes per contention.
-	Rates bool
-}
-
 // defaultAspects are the default levels of the tree: owner, lock and waiter.
 var defaultAspects = []string{contention.ByOwnerFunc, contention.ByLock, contention.ByWaiterFunc}
 
 var errNoContention = errors.New("text: no contention profile")
 
 // WriteContention writes a contention profile: sentences on how long goroutines waited and on the
-// main owners, the tree of the totals by some aspects, the table of locks, and the warnings. It
-// returns an error of w, or an error if aspects are unknown or duplicated.
-func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
+// main owners, the tree of the totals by some aspects, the table of locks, and the warnings.
+// Options.Top is the maximum number of lines below each line of the tree, and of locks; 0 means up
+// to 12, those with at least half a percent. The error is that of w, or one about unknown or
+// duplicated aspects.
+func WriteContention(w io.Writer, p *contention.Profile, opt Options) error {
 	if p == nil {
 		return errNoContention
 	}
 	var st style
-	opt.Options, st = opt.withDefaults()
+	opt, st = opt.withDefaults()
 	costs, idle := p, (*contention.Profile)(nil)
 	if len(opt.By) == 0 {
 		opt.By = defaultAspects
@@ -74,7 +60,7 @@ type contentionModel struct {
 	p     *contention.Profile
 	costs *contention.Profile // the waits in p that are shown first; see split
 	tree  *contention.Tree
-	opt   ContentionOptions
+	opt   Options
 	ready bool // see contention.Profile.HasReady
 	style style
 }

@@ -50,7 +50,7 @@ func waits() *contention.Profile {
 	}
 }
 
-func contentionText(t *testing.T, p *contention.Profile, opt ContentionOptions) string {
+func contentionText(t *testing.T, p *contention.Profile, opt Options) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := WriteContention(&b, p, opt); err != nil {
@@ -90,11 +90,11 @@ at once: most goroutines that waited at the same time; held%: part of the time i
 
 Warning: a �[31mhostile warning
 `
-	if got := contentionText(t, waits(), ContentionOptions{Options: Options{}}); got != want {
+	if got := contentionText(t, waits(), Options{}); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	got := contentionText(t, waits(), ContentionOptions{
-		Options: Options{Top: 1, Width: 60}, By: []string{contention.ByWaiterGroup, contention.ByOwnerStack, contention.ByFlags},
+	got := contentionText(t, waits(), Options{
+		Top: 1, Width: 60, By: []string{contention.ByWaiterGroup, contention.ByOwnerStack, contention.ByFlags},
 	})
 	for _, want := range []string{
 		"by waiter-group > owner-stack > flags:\nwaited    %  contentions\n",
@@ -107,19 +107,19 @@ Warning: a �[31mhostile warning
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	got = contentionText(t, waits(), ContentionOptions{Min: 200 * msec})
+	got = contentionText(t, waits(), Options{Min: 200 * msec})
 	if !strings.Contains(got, "\n250 ms  25%           21    (2 more)\n") && !strings.Contains(got, " 50 ms   5%               (2 more)\n") {
 		t.Errorf("with a minimum:\n%s", got)
 	}
-	if got := contentionText(t, &contention.Profile{Duration: time.Second}, ContentionOptions{}); got != "No goroutine waited in 1 s.\n" {
+	if got := contentionText(t, &contention.Profile{Duration: time.Second}, Options{}); got != "No goroutine waited in 1 s.\n" {
 		t.Errorf("%q", got)
 	}
 	for _, by := range [][]string{{"nonsense"}, {contention.ByLock, contention.ByLock}} {
-		if err := WriteContention(io.Discard, waits(), ContentionOptions{By: by}); err == nil {
+		if err := WriteContention(io.Discard, waits(), Options{By: by}); err == nil {
 			t.Errorf("no error for %v", by)
 		}
 	}
-	if WriteContention(io.Discard, nil, ContentionOptions{}) == nil || FoldedStacks(io.Discard, nil, contention.OwnerView) == nil {
+	if WriteContention(io.Discard, nil, Options{}) == nil || FoldedStacks(io.Discard, nil, contention.OwnerView) == nil {
 		t.Error("no error without a profile")
 	}
 }
@@ -196,12 +196,12 @@ net/http.(*conn).serve;example.com/cache.(*LRU).Get;[lock] cache;[unattributed] 
 func FuzzContention(f *testing.F) {
 	testenv.BriefFuzzing(f)
 	forms := []func(io.Writer, *contention.Profile) error{
-		func(w io.Writer, p *contention.Profile) error { return WriteContention(w, p, ContentionOptions{}) },
+		func(w io.Writer, p *contention.Profile) error { return WriteContention(w, p, Options{}) },
 		func(w io.Writer, p *contention.Profile) error {
-			return WriteContention(w, p, ContentionOptions{Options: Options{Width: 1}, By: contention.Aspects})
+			return WriteContention(w, p, Options{Width: 1, By: contention.Aspects})
 		},
 		func(w io.Writer, p *contention.Profile) error {
-			return WriteContention(w, p, ContentionOptions{Options: Options{}})
+			return WriteContention(w, p, Options{})
 		},
 		func(w io.Writer, p *contention.Profile) error { return TableCSV(w, p.Table()) },
 		func(w io.Writer, p *contention.Profile) error {
@@ -245,7 +245,7 @@ var folded = regexp.MustCompile(`^[^;\n]+(;[^;\n]+)* [0-9]+$`)
 func BenchmarkWriteContention(b *testing.B) {
 	p := waits()
 	for b.Loop() {
-		if err := WriteContention(io.Discard, p, ContentionOptions{}); err != nil {
+		if err := WriteContention(io.Discard, p, Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -254,7 +254,7 @@ func BenchmarkWriteContention(b *testing.B) {
 func ExampleWriteContention() {
 	p := waits().Filter([]string{contention.MutexKind}, nil, 0)
 	p.Warnings = nil
-	err := WriteContention(os.Stdout, p, ContentionOptions{By: []string{contention.ByLock, contention.ByOwnerGroup}, Options: Options{Width: 110}})
+	err := WriteContention(os.Stdout, p, Options{By: []string{contention.ByLock, contention.ByOwnerGroup}, Width: 110})
 	if err != nil {
 		panic(err)
 	}
@@ -294,7 +294,7 @@ func TestLockTableFitsIn80Columns(t *testing.T) {
 	}
 	for _, width := range []int{60, 80, 100, 200} {
 		var b strings.Builder
-		opt := ContentionOptions{}
+		opt := Options{}
 		opt.Width = width
 		if err := WriteContention(&b, p, opt); err != nil {
 			t.Fatal(err)
@@ -339,7 +339,7 @@ func TestForkJoinAndIdleWaitsComeLast(t *testing.T) {
 		p.Locks, p.Waits = append(p.Locks, lock), append(p.Waits, row)
 	}
 	var b strings.Builder
-	if err := WriteContention(&b, p, ContentionOptions{}); err != nil {
+	if err := WriteContention(&b, p, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	out, at := b.String(), -1
@@ -387,12 +387,12 @@ Still waiting when the trace ended (in none of the sums):
 1 goroutine in main.main: rwmutex-reader of main.table#2, for 100 ms; cannot
   tell who holds it, or since when, because no event of the trace shows it.
 `
-	if got := contentionText(t, p, ContentionOptions{Options: Options{Width: 80}}); got != want {
+	if got := contentionText(t, p, Options{Width: 80}); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	const asked = head + `3 goroutines in main.worker: chan-receive of main.worker#3, for up to 1 s, 3 s in all.
 `
-	opt := ContentionOptions{Kinds: []string{contention.ChanReceiveKind}}
+	opt := Options{Kinds: []string{contention.ChanReceiveKind}}
 	if got := contentionText(t, p.Filter(opt.Kinds, nil, 0), opt); got != asked {
 		t.Errorf("%s\nwant\n%s", got, asked)
 	}
@@ -464,7 +464,7 @@ func TestLocksAreOrderedByCost(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	text := contentionText(t, p, ContentionOptions{})
+	text := contentionText(t, p, Options{})
 	_, table, _ := strings.Cut(text, "longest  at once")
 	at := 0
 	for _, name := range want {
@@ -489,7 +489,7 @@ func TestTreeNamesFitIn80Columns(t *testing.T) {
 			p.Pairs = append(p.Pairs, contention.Wait{Kind: contention.MutexKind, Lock: l, Waiter: who, Owner: output, Contentions: 12345, Blamed: 1000 * msec, Running: 1000 * msec})
 		}
 	}
-	got := contentionText(t, p, ContentionOptions{Options: Options{Width: 80}})
+	got := contentionText(t, p, Options{Width: 80})
 	for line := range strings.Lines(got) {
 		if n := columns(strings.TrimSuffix(line, "\n")); n > 80 {
 			t.Errorf("%d columns: %s", n, line)
@@ -513,7 +513,7 @@ func TestReadyTimeHasALineOfItsOwn(t *testing.T) {
 		p.Waits = append(p.Waits, contention.Wait{Kind: contention.MutexKind, Lock: lock, Waiter: who, Contentions: 1, Parks: 1, Waited: blamed, Blamed: blamed, Ready: 50 * msec})
 		p.Pairs = append(p.Pairs, contention.Wait{Kind: contention.MutexKind, Lock: lock, Waiter: who, Owner: who, Contentions: 1, Blamed: blamed})
 	}
-	if got := contentionText(t, p, ContentionOptions{By: []string{contention.ByOwnerFunc}}); !strings.Contains(got, "  1 s               [ready]\n") || !strings.Contains(got, " more)\n") {
+	if got := contentionText(t, p, Options{By: []string{contention.ByOwnerFunc}}); !strings.Contains(got, "  1 s               [ready]\n") || !strings.Contains(got, " more)\n") {
 		t.Errorf("the lines of\n%s", got)
 	}
 }
@@ -534,7 +534,7 @@ Still waiting at the end (in none of the sums):
 1 goroutine in cache.(*LRU).Get: mutex of log, for 1 ms; main.main has held it
   for 1.5 s, at main.rotate.
 `
-	if got := contentionText(t, p, ContentionOptions{Options: Options{Width: 80}}); got != want {
+	if got := contentionText(t, p, Options{Width: 80}); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

@@ -58,8 +58,8 @@ at once: most goroutines that waited at the same time; held%: part of the time i
 
 Warning: a �[31mhostile warning
 `
-	got := contentionText(t, blockedWaits(), ContentionOptions{
-		Options: Options{}, By: []string{contention.ByRootFunc, contention.ByOwnerFunc},
+	got := contentionText(t, blockedWaits(), Options{
+		By: []string{contention.ByRootFunc, contention.ByOwnerFunc},
 	})
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)

@@ -56,6 +56,18 @@ type Options struct {
 	Top int
 	// Judged omits the sentences of the verdict above a graph, if [Verdict] has written them.
 	Judged bool
+
+	// The other fields are for [WriteContention].
+
+	// By are the aspects of the tree; none means owner-func, lock, waiter-func.
+	By []string
+	// Kinds are the kinds to which the profile was filtered, if any. Of the waits in progress at
+	// the end of a trace, only those for locks and the like, and of these kinds, are shown.
+	Kinds []string
+	// Min omits shorter times. The omitted lines below a line are added up.
+	Min time.Duration
+	// Rates adds a sentence with the numbers of events per second, and of bytes per contention.
+	Rates bool
 }
 
 // Write writes a graph: a sentence on the use of the capacity, the bottle, a table, the places

@@ -79,7 +79,7 @@ func Run(ctx context.Context, out io.Writer, variants []Variant, opt Options) ([
 	}
 	for _, r := range results {
 		fmt.Fprintf(out, "── %s: %s ──\n\n", r.Name, r.About)
-		if err := text.WriteContention(out, r.Profile, text.ContentionOptions{Options: text.Options{Top: 3}}); err != nil {
+		if err := text.WriteContention(out, r.Profile, text.Options{Top: 3}); err != nil {
 			return nil, err
 		}
 		fmt.Fprintln(out)

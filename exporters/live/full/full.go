@@ -90,7 +90,7 @@ func (Pages) Contention(p *contention.Profile, from time.Time, view string, look
 		Draw: func() (*picture.Drawing, error) {
 			return picture.DrawContention(p, look)
 		},
-		Text: func(w io.Writer) error { return text.WriteContention(w, p, text.ContentionOptions{}) },
+		Text: func(w io.Writer) error { return text.WriteContention(w, p, text.Options{}) },
 		JSON: func(w io.Writer) error { return contention.WriteJSON(w, p) },
 		Profile: writer(from, func() (*profile.Profile, error) {
 			return pprof.Contention(p, pprof.Options{View: view, File: program})
