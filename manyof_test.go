@@ -135,7 +135,7 @@ func TestBytesPerLiveGoroutine(t *testing.T) {
 		}, 415},
 		{"all", func() bottleneck.Options { return bottleneck.Options{Want: bottleneck.WantVerdict} }, 1120},
 	} {
-		n := testenv.Rounds(40_000)
+		n := max(testenv.Rounds(40_000), 20_000)
 		each := (blocked(2*n, c.opt()) - blocked(n, c.opt())) / int64(n)
 		t.Logf("%s: %d bytes", c.name, each)
 		if each > c.most {
