@@ -26,9 +26,10 @@ import (
 // nothing.
 const Variable = "BOTTLENECK_RECORD"
 
-// AllVariable is the environment variable with which a program logs all waits, however long that
-// takes. Without it, logging takes at most 2 % of the time of a processor.
-const AllVariable = "BOTTLENECK_ALL_WAITS"
+// PercentVariable is the environment variable with the percentage of the time of a processor that
+// a program may use to log the owners of locks; without it, 5. For waits beyond that, only the lock
+// is logged.
+const PercentVariable = "BOTTLENECK_LOG_PERCENT"
 
 // MachineVariable is the environment variable with the text of a host.Machine, which a recording
 // then contains.

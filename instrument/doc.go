@@ -32,5 +32,5 @@
 // below [os.UserCacheDir] until no command has used them for five days.
 //
 // Cost: the fast paths of locks are those of the standard library. A wait takes some microseconds
-// more, for at most 2 % of the time of a processor; docs/instrument.md has measurements.
+// more, for at most 5 % of the time of a processor; docs/instrument.md has measurements.
 package instrument

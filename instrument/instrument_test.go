@@ -1,6 +1,7 @@
 package instrument_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -123,15 +124,27 @@ func analyze(t *testing.T, trace string, observers ...timeline.Observer) *bn.Rep
 }
 
 // TestOwners compares the waits in a recording with what the program and the runtime measured.
+// Without time to log owners, the sums at each call site are the same.
 func TestOwners(t *testing.T) {
 	exe := buildApp(t)
-	cpu, profiles := &samples{}, profiles()
+	cpu, profiles := &samples{}, recordedProfiles()
 	cmd := exec.Command(exe)
 	out, stderr, report, err := record(t, cmd, cpu, profiles)
 	if err != nil {
 		t.Fatal(err, string(stderr))
 	}
 	checkOwners(t, out, report.Contention, profiles)
+	t.Run("none", func(t *testing.T) {
+		t.Setenv(instrument.PercentVariable, "0")
+		profiles := recordedProfiles()
+		out, stderr, report, err := record(t, exec.Command(exe, "exit"), profiles)
+		if fmt.Sprint(err) != "exit status 3" {
+			t.Fatal(err, string(stderr))
+		}
+		if waited, logged := checkSums(t, out, report.Contention, profiles); logged > waited/10 {
+			t.Errorf("%v of %v are logged", logged, waited)
+		}
+	})
 	// A sample stands for 10 ms of processor time.
 	if took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(); took > 100*time.Millisecond && cpu.n == 0 {
 		t.Errorf("no CPU samples of %v", took)
@@ -147,8 +160,8 @@ type samples struct {
 // Sample implements [timeline.Observer].
 func (s *samples) Sample(*timeline.Sample) { s.n++ }
 
-// profiles returns an observer of what the runtime's profiles have for the functions of the program.
-func profiles() *mutexprofile.Observer {
+// recordedProfiles returns an observer of what the runtime's profiles have for the functions of the program.
+func recordedProfiles() *mutexprofile.Observer {
 	of := func(s *timeline.Stack) string {
 		for _, f := range s.Frames {
 			if measures(f.Func) {
@@ -160,22 +173,56 @@ func profiles() *mutexprofile.Observer {
 	return &mutexprofile.Observer{Waits: of, Wakes: of}
 }
 
-func checkOwners(t *testing.T, out []byte, p *contention.Profile, profiles *mutexprofile.Observer) {
-	t.Helper()
-	type profile struct {
+// truth is the output of the program: what it and the runtime measured.
+type truth struct {
+	Blamed       map[string]time.Duration
+	Block, Mutex struct {
 		Parks map[string]int64
 		Time  map[string]time.Duration
 	}
-	var truth struct {
-		Blamed       map[string]time.Duration
-		Block, Mutex profile
+}
+
+// checkOwners compares the owners of locks and the sums.
+func checkOwners(t *testing.T, out []byte, p *contention.Profile, profiles *mutexprofile.Observer) {
+	t.Helper()
+	if waited, logged := checkSums(t, out, p, profiles); logged < waited*9/10 {
+		t.Errorf("%v of %v are logged", logged, waited)
 	}
+	var truth truth
+	if err := json.Unmarshal(out, &truth); err != nil {
+		t.Fatal(err)
+	}
+	blamed := map[string]time.Duration{}
+	var all time.Duration
+	for i := range p.Pairs {
+		pair := &p.Pairs[i]
+		waiter, owner := caller(pair.Waiter.Stack), caller(pair.Owner.Stack)
+		if waiter != "" && owner != "" {
+			blamed[waiter+" for "+owner] += pair.Blamed
+			all += pair.Blamed
+		}
+	}
+	for pair, want := range truth.Blamed {
+		if got := blamed[pair]; (got - want).Abs() > want/20+all/50 {
+			t.Errorf("%s: waited %v, want %v", pair, got, want)
+		}
+	}
+	if t.Failed() {
+		t.Log(blamed)
+	}
+}
+
+// checkSums compares the waits for locks with the runtime's profiles of the same run, and returns how
+// long they took, and how much of that is logged.
+func checkSums(t *testing.T, out []byte, p *contention.Profile, profiles *mutexprofile.Observer) (waited, logged time.Duration) {
+	t.Helper()
+	var truth truth
 	if err := json.Unmarshal(out, &truth); err != nil {
 		t.Fatal(err, string(out))
 	}
 	parks := map[string]int64{}
 	waits := map[string]time.Duration{} // without hand-off
-	var waited, logged, handedOff time.Duration
+	var handedOff time.Duration
 	for i := range p.Waits {
 		w := &p.Waits[i]
 		switch w.Kind {
@@ -205,24 +252,6 @@ func checkOwners(t *testing.T, out []byte, p *contention.Profile, profiles *mute
 			t.Errorf("%s: parked %d times, the runtime counts %d", fn, got, n)
 		}
 	}
-	if logged < waited*9/10 {
-		t.Errorf("%v of %v are logged", logged, waited)
-	}
-	blamed := map[string]time.Duration{}
-	var all time.Duration
-	for i := range p.Pairs {
-		pair := &p.Pairs[i]
-		waiter, owner := caller(pair.Waiter.Stack), caller(pair.Owner.Stack)
-		if waiter != "" && owner != "" {
-			blamed[waiter+" for "+owner] += pair.Blamed
-			all += pair.Blamed
-		}
-	}
-	for pair, want := range truth.Blamed {
-		if got := blamed[pair]; (got - want).Abs() > want/20+all/50 {
-			t.Errorf("%s: waited %v, want %v", pair, got, want)
-		}
-	}
 	// The block profile ends a wait with the wake-up, so it has no hand-off. The mutex profile is
 	// no blame, but follows from the same waits by the arithmetic of runtime/sema.go.
 	for fn, want := range truth.Block.Time {
@@ -236,9 +265,10 @@ func checkOwners(t *testing.T, out []byte, p *contention.Profile, profiles *mute
 			t.Errorf("%s: charged with %v, in the mutex profile %v; %v hand-off, %d unknown", fn, got, want, handedOff, unknown[fn])
 		}
 	}
-	if t.Failed() || testing.Verbose() {
-		t.Log(blamed, truth, parks, waits, charged, unknown, handedOff)
+	if t.Failed() {
+		t.Log(truth, parks, waits, charged, unknown, handedOff)
 	}
+	return waited, logged
 }
 
 // caller returns the function of the program in a call chain that measures its waits.
@@ -261,7 +291,7 @@ func measures(fn string) bool {
 // TestOwnTrace: a program that takes a trace of its own gets that, and the recording misses nothing.
 func TestOwnTrace(t *testing.T) {
 	exe, own := buildApp(t), filepath.Join(t.TempDir(), "own.trace")
-	profiles := profiles()
+	profiles := recordedProfiles()
 	out, stderr, report, err := record(t, exec.Command(exe, "trace", own), profiles)
 	if err != nil {
 		t.Fatal(err, string(stderr))
@@ -287,57 +317,47 @@ func TestOwnTrace(t *testing.T) {
 // TestEnds: the recording is complete no matter how the program ends.
 func TestEnds(t *testing.T) {
 	exe := buildApp(t)
-	for how, want := range map[string]string{"exit": "exit status 3", "panic": "exit status 2", "fatal": "exit status 1", "unlock": "exit status 2"} {
-		profiles := profiles()
-		out, stderr, report, err := record(t, exec.Command(exe, how), profiles)
-		if got := fmt.Sprint(err); got != want {
-			t.Errorf("%q: %v, want %v", how, err, want)
-		}
-		if how == "panic" && !strings.HasPrefix(string(stderr), "panic: the end") {
-			t.Errorf("%q: %s", how, stderr)
-		}
-		checkOwners(t, out, report.Contention, profiles)
+	ends := map[string]string{"exit": "exit status 3", "panic": "exit status 2", "fatal": "exit status 1", "unlock": "exit status 2"}
+	if runtime.GOOS != "windows" { // which has no signals
+		maps.Copy(ends, map[string]string{"exec": "exit status 3", "hang": "signal: terminated", "handle": "exit status 4"})
 	}
-	if runtime.GOOS == "windows" {
-		return // no signals
-	}
-	again := t.TempDir()
-	cmd := exec.Command(exe, "exec")
-	cmd.Env = append(cmd.Environ(), instrument.Variable+"="+again)
-	if err := cmd.Run(); fmt.Sprint(err) != "exit status 3" {
-		t.Error(err)
-	}
-	if second, err := filepath.Glob(filepath.Join(again, "app.exe-2.*.trace")); err != nil || len(second) != 1 {
-		t.Errorf("recordings after exec: %s %v", listing(t, again), err)
-	} else if len(analyze(t, second[0]).Contention.Waits) == 0 {
-		t.Error("no waits after exec")
-	} else if first, err := filepath.Glob(filepath.Join(again, "app.exe.*.trace")); err != nil || len(first) != 1 {
-		t.Errorf("recordings after exec: %s %v", listing(t, again), err)
-	} else {
-		analyze(t, first[0]) // complete
-	}
-	for how, want := range map[string]string{"hang": "signal: terminated", "handle": "exit status 4"} {
-		dir := t.TempDir()
-		cmd := exec.Command(exe, how)
-		cmd.Env = append(cmd.Environ(), instrument.Variable+"="+dir)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		line := make([]byte, 1<<16)
-		n, err := out.Read(line) // the truth: from here on the program sleeps
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); fmt.Sprint(err) != want {
-			t.Errorf("%q: %v, want %s", how, err, want)
-		}
-		profiles := profiles()
-		checkOwners(t, line[:n], analyzed(t, dir, profiles).Contention, profiles)
+	for how, want := range ends {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel() // most of the time, the program sleeps
+			dir := t.TempDir()
+			var stderr bytes.Buffer
+			cmd := exec.Command(exe, how)
+			cmd.Env, cmd.Stderr = append(cmd.Environ(), instrument.Variable+"="+dir), &stderr
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			out, err := bufio.NewReader(stdout).ReadBytes('\n') // the truth is all that it writes
+			if err != nil {
+				t.Error(err)
+			}
+			if how == "hang" || how == "handle" {
+				cmd.Process.Signal(syscall.SIGTERM)
+			}
+			if err := cmd.Wait(); fmt.Sprint(err) != want {
+				t.Errorf("%v, want %s", err, want)
+			}
+			if how == "panic" && !strings.HasPrefix(stderr.String(), "panic: the end") {
+				t.Error(stderr.String())
+			}
+			traces, err := filepath.Glob(filepath.Join(dir, "app.exe*.trace"))
+			if err != nil || len(traces) == 0 || (len(traces) == 2) != (how == "exec") {
+				t.Fatalf("recordings %v, %v", traces, err)
+			}
+			for _, first := range traces[1:] { // that of the program which begins another one
+				analyze(t, first)
+			}
+			profiles := recordedProfiles()
+			checkSums(t, out, analyze(t, traces[0], profiles).Contention, profiles)
+		})
 	}
 }
 
@@ -598,8 +618,19 @@ func TestCache(t *testing.T) {
 		return names
 	}
 	first := files(".")
+	hourAgo := time.Now().Add(-time.Hour)
+	for _, name := range first {
+		if err := os.Chtimes(name, hourAgo, hourAgo); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if again := files("."); !slices.Equal(again, first) {
 		t.Errorf("files %v, then %v", first, again)
+	}
+	for _, name := range first { // otherwise the go command parses package runtime again
+		if st, err := os.Stat(name); err != nil || st.ModTime().Sub(hourAgo).Abs() > time.Second {
+			t.Errorf("%s has another time, %v", name, err)
+		}
 	}
 	for _, name := range first { // another version of this package would change it under a running build
 		if text, err := os.ReadFile(name); err != nil || !strings.Contains(name, fmt.Sprintf("_%x.", sha256.Sum256(text))[:8]) {

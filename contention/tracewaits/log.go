@@ -181,6 +181,7 @@ func (o *Observer) Log(m *timeline.Log) {
 	switch {
 	case version != waitlog.Version:
 		err = waitlog.ErrMessage
+	case what == "l": // does not show who owned the lock
 	case what == "x":
 		err = o.logExit(m, text)
 	case what == "w":

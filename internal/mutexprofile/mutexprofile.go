@@ -5,7 +5,6 @@ package mutexprofile
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,14 +18,12 @@ type Observer struct {
 	// of the one that wakes it.
 	Waits, Wakes func(*timeline.Stack) string
 
-	parks  []*park
-	waits  map[int64][]*wait // by goroutine, as logged
-	offset timeline.Time     // of the clock of the trace from that of the log
+	parks []*park
+	waits map[int64]*wait // by goroutine: the one that began last
 }
 
 // park is the time for which a goroutine was blocked once.
 type park struct {
-	g            int64
 	start, end   timeline.Time
 	semaphore    string // in the lock
 	reader       bool
@@ -39,8 +36,8 @@ type park struct {
 
 // wait is a wait for a lock with all its parks.
 type wait struct {
-	lock       string
-	start, end timeline.Time
+	lock   string
+	latest *park
 }
 
 // Transition implements [timeline.Observer].
@@ -50,48 +47,33 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	}
 	switch t.Wait {
 	case timeline.WaitMutex, timeline.WaitRWMutexWriter, timeline.WaitRWMutexReader, timeline.WaitOnce:
-		o.parks = append(o.parks, &park{g: t.G.ID, start: t.Start, end: t.End, semaphore: t.Stack.Frames[0].Func,
+		o.add(t.G.ID, &park{start: t.Start, end: t.End, semaphore: t.Stack.Frames[0].Func,
 			reader: t.Wait == timeline.WaitRWMutexReader, waits: o.Waits(t.Stack), wakes: o.Wakes(t.WakerStack)})
 	}
 }
 
-// Log implements [timeline.Observer]. Package contention/internal/waitlog documents the messages.
-func (o *Observer) Log(m *timeline.Log) {
-	f := strings.Fields(m.Message)
-	if m.Category != "bottleneck.lock" || len(f) < 10 || f[1] != "w" {
+// add adds a park to the wait of a goroutine that began last.
+func (o *Observer) add(g int64, p *park) {
+	o.parks = append(o.parks, p)
+	if p.of = o.waits[g]; p.of == nil {
 		return
 	}
-	number := func(i int) timeline.Time {
-		n, _ := strconv.ParseInt(f[i], 36, 64)
-		return timeline.Time(n)
+	if before := p.of.latest; before != nil && before.semaphore == p.semaphore {
+		p.before, p.again = before, p.reader
 	}
-	if offset := m.Time - number(2); o.waits == nil || offset < o.offset {
-		o.offset = offset
-	}
-	if o.waits == nil {
-		o.waits = map[int64][]*wait{}
-	}
-	g := int64(number(7))
-	o.waits[g] = append(o.waits[g], &wait{f[3], number(8), number(8) + number(9)})
+	p.of.latest = p
 }
 
-// join finds the wait of each park: the latest logged one which began before it.
-func (o *Observer) join() {
-	const near = 5 * timeline.Time(time.Microsecond)
-	latest := map[*wait]*park{}
-	for _, p := range o.parks {
-		for _, w := range o.waits[p.g] {
-			if w.start+o.offset-near <= p.start && p.start <= w.end+o.offset && (p.of == nil || w.start >= p.of.start) {
-				p.of = w
-			}
-		}
-		if p.of != nil {
-			if before := latest[p.of]; before != nil && before.semaphore == p.semaphore {
-				p.before, p.again = before, p.reader
-			}
-			latest[p.of] = p
-		}
+// Log implements [timeline.Observer]. Package contention/internal/waitlog documents the messages.
+func (o *Observer) Log(m *timeline.Log) {
+	lock, ok := strings.CutPrefix(m.Message, "1 l ")
+	if m.Category != "bottleneck.lock" || m.G == nil || !ok {
+		return
 	}
+	if o.waits == nil {
+		o.waits = map[int64]*wait{}
+	}
+	o.waits[m.G.ID] = &wait{lock: lock}
 }
 
 // Block returns the time that the block profile has, by call chain that waits. A goroutine that is
@@ -111,7 +93,7 @@ func (o *Observer) Block() map[string]time.Duration {
 }
 
 // Mutex returns the time that the mutex profile has, by call chain that wakes. It returns in unknown
-// how many goroutines each has woken whose waits are not logged, so that their locks are unknown.
+// how many goroutines each has woken whose waits are not recorded, so that their locks are unknown.
 //
 // A wake-up is charged as in semrelease1 of runtime/sema.go, with the wait of the first goroutine in
 // the queue of the semaphore, and n times the mean of its wait and that of the last one, for the n
@@ -119,7 +101,6 @@ func (o *Observer) Block() map[string]time.Duration {
 // keeps n at 1 when only one goroutine remains, which has no others. So the wait of the last one is
 // charged twice, and n is one too many until the queue is empty.
 func (o *Observer) Mutex() (charged map[string]time.Duration, unknown map[string]int) {
-	o.join()
 	type semaphore struct {
 		queue  []*park
 		others timeline.Time

@@ -92,15 +92,24 @@ func charged(t *testing.T, function string) (sum time.Duration) {
 	return sum
 }
 
+// observed returns an observer of one wait for a lock by each of some goroutines, with these parks.
+func observed(goroutines []int64, parks ...park) *Observer {
+	o := &Observer{}
+	for i, g := range goroutines {
+		if o.waits[g] == nil {
+			o.Log(&timeline.Log{G: &timeline.Goroutine{ID: g}, Category: "bottleneck.lock", Message: "1 l lock"})
+		}
+		parks[i].semaphore = "s"
+		o.add(g, &parks[i])
+	}
+	return o
+}
+
 // TestFirstOfQueueIsWoken: the charges do not depend on the order in which the trace has goroutines
 // that block at almost the same time.
 func TestFirstOfQueueIsWoken(t *testing.T) {
 	for _, starts := range [][2]timeline.Time{{10, 11}, {11, 10}} {
-		o := &Observer{parks: []*park{
-			{g: 1, start: starts[0], end: 50, semaphore: "s", wakes: "first", of: &wait{lock: "lock"}},
-			{g: 2, start: starts[1], end: 70, semaphore: "s", wakes: "second", of: &wait{lock: "lock"}},
-			{g: 3, start: 12, end: 100, semaphore: "s", wakes: "third", of: &wait{lock: "lock"}},
-		}}
+		o := observed([]int64{1, 2, 3}, park{start: starts[0], end: 50, wakes: "first"}, park{start: starts[1], end: 70, wakes: "second"}, park{start: 12, end: 100, wakes: "third"})
 		charged, _ := o.Mutex()
 		// 40 and twice the mean of 40 and 38; 20 and the mean of 20 and 0; 30 and, as the last one, 30 again
 		if want := map[string]time.Duration{"first": 118, "second": 30, "third": 60}; !maps.Equal(charged, want) {
@@ -112,13 +121,8 @@ func TestFirstOfQueueIsWoken(t *testing.T) {
 // TestWokenInVain: a goroutine that finds the semaphore taken is the last of the queue, from where the
 // profile charges the others with the time since it began to wait.
 func TestWokenInVain(t *testing.T) {
-	w := &wait{lock: "lock"}
-	o := &Observer{parks: []*park{
-		{g: 1, start: 10, end: 50, semaphore: "s", waits: "one", wakes: "first", of: w},
-		{g: 2, start: 20, end: 70, semaphore: "s", waits: "two", wakes: "second", of: &wait{lock: "lock"}},
-		{g: 3, start: 30, end: 90, semaphore: "s", waits: "three", wakes: "third", of: &wait{lock: "lock"}},
-		{g: 1, start: 55, end: 120, semaphore: "s", waits: "one", wakes: "fourth", of: w},
-	}}
+	o := observed([]int64{1, 2, 3, 1}, park{start: 10, end: 50, waits: "one", wakes: "first"}, park{start: 20, end: 70, waits: "two", wakes: "second"},
+		park{start: 30, end: 90, waits: "three", wakes: "third"}, park{start: 55, end: 120, waits: "one", wakes: "fourth"})
 	charged, _ := o.Mutex()
 	// 40 and twice the mean of 40 and 20; 20 and twice the mean of 20 and 60, as the last one has waited
 	// since 10; 20 and the mean of 20 and 0; 30 and, as the last one, 30 again

@@ -33,6 +33,8 @@ import (
 //	        goroutines that waited when it got the lock. CONTENDED is by how much this wait makes
 //	        the time longer in which the lock was held while a goroutine waited. PARTS is how many
 //	        parts the wait has
+//	1 l LOCK
+//	        the goroutine of the message begins to wait for a lock of package sync
 //	1 p PART…
 //	        more parts of the latest wait from this goroutine, if one message has no room for all
 //
