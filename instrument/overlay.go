@@ -122,8 +122,11 @@ func keep(dir, format string, text []byte) (name string, err error) {
 	sum := sha256.Sum256(text)
 	name = filepath.Join(dir, fmt.Sprintf(format, sum[:6]))
 	if old, err := os.ReadFile(name); err == nil && bytes.Equal(old, text) {
-		now := time.Now()
-		os.Chtimes(name, now, now) // for trim
+		// For trim. The go command remembers the imports of a package until a file has another time.
+		if st, err := os.Stat(name); err == nil && time.Since(st.ModTime()) > 24*time.Hour {
+			now := time.Now()
+			os.Chtimes(name, now, now)
+		}
 		return name, nil
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
