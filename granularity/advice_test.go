@@ -122,7 +122,8 @@ func (p program) total() (sum time.Duration) {
 // best returns the minimum time of all sizes, by trying them.
 func (p program) best() time.Duration {
 	best, _ := p.run()
-	for _, workers := range []int{p.workers, p.procs} {
+	total, largest := p.total(), slices.Max(p.tasks)
+	for _, workers := range slices.Compact([]int{p.workers, p.procs}) {
 		q := p
 		q.workers = workers
 		for n := 1; n <= len(p.tasks); n += 1 + n/4 {
@@ -130,8 +131,10 @@ func (p program) best() time.Duration {
 			best = min(best, took)
 		}
 		for pieces := 1; pieces <= 1000; pieces += 1 + pieces/4 {
-			took, _ := q.split(p.total() / time.Duration(pieces)).run()
-			best = min(best, took)
+			if most := total / time.Duration(pieces); pieces == 1 || most < largest { // otherwise the same as one piece
+				took, _ := q.split(most).run()
+				best = min(best, took)
+			}
 		}
 	}
 	return best
