@@ -160,3 +160,27 @@ func TestLockOnOneProcessor(t *testing.T) {
 		}
 	}
 }
+
+// Goroutines of 3 µs come before the collector, which they keep busy, if those of 7 µs beside them
+// are too short as well: all run for as short as it takes to switch between them.
+func TestShortGoroutinesComeFirst(t *testing.T) {
+	const ms = time.Millisecond
+	start := timeline.Place{Func: "main.publish", File: "/src/main.go", Line: 7}
+	for slices, kind := range map[int64]verdict.Kind{400_000: diagnose.Tiny, 100_000: diagnose.Collector} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Born: 200_000, Slices: slices, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.deliver", Time: 700 * ms, Count: 100_000},
+			{Category: ledger.Code, Group: "main.publish", Time: 520 * ms, Count: 100},
+			{Category: ledger.Code, Group: "main.send", Time: 300 * ms, Count: 100_000},
+			{Category: ledger.GCWorker, Time: 400 * ms, Count: 9},
+			{Category: ledger.WakeUp, Group: "main.send", Site: start, Wait: "created", Waker: "main.publish", Beside: ledger.None, Time: 80 * ms, Count: 100_000},
+		}}
+		f := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
+			{Kind: bottle.Application, Group: "main.deliver", Goroutines: 100_000, Running: 700 * ms, SelfParallelism: 1},
+			{Kind: bottle.Application, Group: "main.publish", Goroutines: 1, Running: 520 * ms, SelfParallelism: 1},
+			{Kind: bottle.Application, Group: "main.send", Goroutines: 100_000, Running: 300 * ms, SelfParallelism: 1},
+		}}}).Findings[0]
+		if f.Kind != kind {
+			t.Errorf("%d slices: %s: %s, want %s", slices, f.Kind, f.Title, kind)
+		}
+	}
+}

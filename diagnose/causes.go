@@ -34,6 +34,7 @@ type diagnosis struct {
 	limitAt    map[timeline.Place]*limit
 	barriers   map[timeline.Place]bool          // where goroutines of one group wait until one of them wakes all
 	behalf     map[string]served                // by group: see servedBy
+	above      map[served][]timeline.Place      // the callers there
 	handler    map[string]string                // by group: see findHandlers
 	tiny       map[string]bool                  // groups of many goroutines with almost no work each
 	short      map[string]bool                  // and with so little work that waiting for them may cost as much
@@ -93,7 +94,7 @@ type cause struct {
 	lost   time.Duration
 	count  int64
 	waits  int64    // of goroutines, once times has counted them; 0 if unknown
-	inside []inside // of a limit
+	inside []inside // of a limit or a lock
 	// alone is the part of lost in which processors were idle while the caller of system calls
 	// ran alone, and blocked that in which they were idle during some of the short calls.
 	alone, blocked time.Duration
@@ -146,7 +147,7 @@ func (d *diagnosis) rowsOf(c *cause) iter.Seq[*ledger.Row] {
 }
 
 func (d *diagnosis) index() {
-	d.behalf = map[string]served{}
+	d.behalf, d.above = map[string]served{}, map[served][]timeline.Place{}
 	d.boxes, d.code, d.locks, d.limits, d.byKey = map[string]*bottle.Box{}, map[string][]int{}, map[timeline.Place]timeline.Place{}, map[string]timeline.Place{}, map[key]*cause{}
 	d.barriers = map[timeline.Place]bool{}
 	d.lockAge, d.grown = map[timeline.Place]int{}, map[string]bool{}
@@ -509,6 +510,7 @@ func (d *diagnosis) mergeHeld() {
 				}
 			}
 			if all > 0 && held(wait) > all/2 {
+				lock.inside = append(lock.inside, inside{kind: c.kind, place: c.place})
 				lock.take(c)
 			}
 		}
@@ -531,7 +533,7 @@ func (d *diagnosis) mergeWithin() {
 			}
 			var within time.Duration
 			for r := range d.rowsOf(c) {
-				if spans.contain(r) {
+				if spans.contain(r) || d.worksUnder(spans, r) {
 					within += r.Time
 				}
 			}
@@ -607,6 +609,16 @@ func (d *diagnosis) mergeUnder() {
 			}
 		}
 	}
+}
+
+// worksUnder reports whether a row is the wait of a goroutine of the standard library, such as one
+// that reads from a connection, for others that wait for it between the lines.
+func (d *diagnosis) worksUnder(s spans, r *ledger.Row) bool {
+	if d.own(r.Site) {
+		return false
+	}
+	b := d.servedBy(r.Group)
+	return s.contain(&ledger.Row{Site: b.place, Callers: d.above[b]})
 }
 
 // spans are the lines of each function between which a lock is held.

@@ -189,8 +189,11 @@ func (d *diagnosis) servedBy(group string) served {
 	}
 	for i := range d.Contention.Pairs {
 		w := &d.Contention.Pairs[i]
-		if p, _ := d.placeIn(w.Waiter.Stack); w.Owner.Group == group && p != (timeline.Place{}) {
-			sums[served{w.Waiter.Group, p}] += w.Blamed
+		if p, callers := d.placeIn(w.Waiter.Stack); w.Owner.Group == group && p != (timeline.Place{}) {
+			by := served{w.Waiter.Group, p}
+			if sums[by] += w.Blamed; d.above[by] == nil {
+				d.above[by] = callers
+			}
 			others += w.Contentions
 		}
 	}

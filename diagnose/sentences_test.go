@@ -196,6 +196,11 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "main.take", Site: placeOf("main.take", 5), Wait: "sleep", Beside: ledger.None, Time: 600 * ms, Count: 9}, lockRow(ledger.Idle, 400*ms)},
 			waits: locked(3*time.Second, 0), sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
 			advice: "Its owners waited themselves (sleep) at main.take main.go:5. Hold it for less time, or divide what it guards among several locks."},
+		// So does one that waits for a goroutine of the standard library, which reads from a connection.
+		{rows: []ledger.Row{{Category: ledger.Outside, Group: "net/http.(*persistConn).readLoop", Site: timeline.Place{Func: "net.(*conn).Read", File: "/go/src/net/net.go", Line: 3}, Wait: "network", Beside: ledger.None, Time: 600 * ms, Count: 9}, lockRow(ledger.Idle, 400*ms)},
+			waits: locked(3*time.Second, 0), pairs: pair(contention.SelectKind, stackOf("net/http.(*Client).do", 1, "main.fetch", 30, "main.take", 5, "main.loop", 20), "net/http.(*persistConn).readLoop"),
+			sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
+			advice:   "Its owners waited themselves (network) at main.fetch main.go:30. Hold it for less time, or divide what it guards among several locks."},
 		{rows: []ledger.Row{idle(ledger.Idle, "once", "main.work", time.Second)}, waits: []contention.Wait{wait(contention.OnceKind, stackOf("golang.org/x/sync/singleflight.(*Group).Do", 90, "main.take", 3))},
 			sentence: "Done once for all that ask at a time (singleflight): processors had nothing to do for 50% of the capacity while main.work ran, which others waited for at main.take main.go:3."},
 		// The last one to arrive at a barrier wakes all others.

@@ -517,14 +517,23 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 	if called = cmp.Or(called, row.Lock.Class); called != "" {
 		name = "The lock " + format.Clean(format.Func(called))
 	}
-	if did := owners(row); did != "" {
-		known := ""
+	did, under := owners(row), d.waitedUnder(c)
+	waited := strings.HasPrefix(did, "waited")
+	switch {
+	case did != "":
 		if row.Blamed*2 < row.Waited {
-			known = " of the " + format.Percent(row.Blamed, row.Waited) + " in which they are known"
+			did += " of the " + format.Percent(row.Blamed, row.Waited) + " in which they are known"
 		}
-		f.Advice = "While others waited, its owners " + did + known + ". " + f.Advice
-	} else if len(c.inside) > 0 {
-		f.Advice = "Its owners waited themselves (" + string(c.inside[0].kind) + ") at " + c.inside[0].place.String() + ". " + f.Advice
+		if waited && under.Func != "" {
+			did += ", most at " + under.String()
+		}
+		f.Advice = "While others waited, its owners " + did + ". " + f.Advice
+	case len(c.inside) > 0:
+		waited = true
+		f.Advice = "Its owners waited themselves (" + string(c.inside[0].kind) + ") at " + under.String() + ". " + f.Advice
+	}
+	if waited && d.own(under) {
+		f.Where = slices.Insert(f.Where, min(len(f.Where), 1), under)
 	}
 	if d.windowed() {
 		return
@@ -569,6 +578,22 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 	if spunFor(row) || d.runsAt(c.place).spun > d.l.Capacity/20 { // a slice that ends in a wait for the lock may have been spinning for it
 		without(f, "the waits", "if part of the running is spinning for the lock")
 	}
+}
+
+// waitedUnder returns where the owners of a lock waited most while they held it; the zero place if
+// that is unknown.
+func (d *diagnosis) waitedUnder(lock *cause) timeline.Place {
+	if len(lock.inside) > 0 {
+		return lock.inside[0].place
+	}
+	spans, at := d.spansOf(lock.place), map[timeline.Place]time.Duration{}
+	for i := range d.Contention.Waits {
+		w := &d.Contention.Waits[i]
+		if p, callers := d.placeIn(w.Waiter.Stack); !isLock(string(w.Kind)) && spans.contain(&ledger.Row{Site: p, Callers: callers}) {
+			at[p] += w.Waited
+		}
+	}
+	return largest(at, timeline.Place.Compare)
 }
 
 // spunFor reports whether goroutines may get a lock by spinning for it, which leaves no event: it
@@ -838,11 +863,13 @@ func (d *diagnosis) tinyGroup() (out []verdict.Finding) {
 	return []verdict.Finding{f}
 }
 
-// ranTiny returns how long the groups of goroutines ran that are too short.
+// ranTiny returns how long the groups of goroutines ran that are too short. If goroutines run for as
+// short as it takes to switch between them, those that are only short are, too.
 func (d *diagnosis) ranTiny() map[string]time.Duration {
 	ran := map[string]time.Duration{}
-	for group, tiny := range d.tiny {
-		if tiny {
+	_, switching := d.shortSlices()
+	for group, short := range d.short {
+		if d.tiny[group] || short && switching && d.l.Born >= 1000 {
 			ran[group] = d.ran[group].code
 		}
 	}
