@@ -329,7 +329,7 @@ func TestLedgerMerge(t *testing.T) {
 		t.Errorf("capacity %d, %d instances", l.Capacity, l.Instances)
 	}
 	bottleneck("merge", saved, again).want(t, exitOK, "Merged: 2 instances. Times are sums over them.", "")
-	bottleneck("merge", saved, lockTrace).want(t, exitUsage, "", "they cannot be merged")
+	bottleneck("merge", saved, mutexTrace).want(t, exitUsage, "", "they cannot be merged")
 	bottleneck("merge", "-o", filepath.Join(t.TempDir(), "x.svg"), saved, again).want(t, exitUsage, "", "a merged ledger cannot be written as svg")
 }
 

@@ -10,6 +10,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/race"
 )
 
+// The race detector lets each process sleep for a second before it exits. Tests start hundreds of
+// processes of their own, in which it has seen everything by then.
+func init() {
+	if race.Enabled && os.Getenv("GORACE") == "" {
+		os.Setenv("GORACE", "atexit_sleep_ms=0")
+	}
+}
+
 // All reports whether missing requirements are failures: BOTTLENECK_REQUIRE_ALL=1 is set, as in
 // continuous integration.
 func All() bool { return os.Getenv("BOTTLENECK_REQUIRE_ALL") == "1" }
