@@ -116,7 +116,7 @@ func (o *Observer) cutBlocked(g *tracedGoroutine, kind timeline.Wait, t timeline
 		}
 	}
 	d := o.cuts.since(g.present.since, t)
-	p := waiting{kind: kind, site: at.site, waited: d}
+	p := waiting{kind: kind, site: at.site, waited: d, lockWaiting: &noLockWaiting}
 	p.times[unattributedSpan] = d
 	if lock {
 		p.lock, p.flags = o.lockOf(at.site), at.flags&contention.Reacquire
@@ -133,7 +133,7 @@ func (r *traceRows) part(g *timeline.Goroutine, w *waiting) {
 	row.addTimes(w.waited, &w.times, 1)
 	add := func(parts []blamedPart) {
 		for i := range parts {
-			r.pair(row, parts[i].owner).addTimes(&parts[i], 1)
+			r.pair(row, &parts[i].owner).addTimes(&parts[i], 1)
 		}
 	}
 	add(w.parts)
@@ -142,8 +142,10 @@ func (r *traceRows) part(g *timeline.Goroutine, w *waiting) {
 	}
 	w.earlier += w.waited
 	w.waited, w.piece = 0, piece{parts: w.parts[:0]}
-	clear(w.sums)
-	w.sums = w.sums[:0]
+	if len(w.sums) > 0 {
+		clear(w.sums)
+		w.sums = w.sums[:0]
+	}
 }
 
 // forget drops all call chains and the locks inferred from them.

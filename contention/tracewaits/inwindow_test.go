@@ -305,7 +305,7 @@ func TestWindowsAreBounded(t *testing.T) {
 	g, lock := &timeline.Goroutine{ID: 1}, &tracedLock{}
 	for i := range 3 * maxWindowCells / 2 { // another call chain each time
 		site := &callSite{stack: &contention.Stack{}, id: i}
-		wait := waiting{site: site, lock: lock, wake: timeline.Time(i + 1), waited: 1}
+		wait := waiting{site: site, lock: lock, wake: timeline.Time(i + 1), waited: 1, lockWaiting: &noLockWaiting}
 		w.spend(&wait, handOffSpan, timeline.Time(i), timeline.Time(i+1), 1)
 		w.book(g, &wait, &traceRow{})
 		if w.count(); w.cells > maxWindowCells+10 {
@@ -318,7 +318,7 @@ func TestWindowsAreBounded(t *testing.T) {
 func TestWindowsTakeAnyTime(t *testing.T) {
 	w := newTraceWindows(1000, Options{Window: time.Microsecond}, maxWindowCells)
 	for _, sp := range []struct{ from, to, ns timeline.Time }{{-1 << 62, -1 << 61, 5}, {1 << 61, 1 << 62, 1 << 60}, {5000, 5000, 7}, {900, 1100, 100}} {
-		var wait waiting
+		wait := waiting{lockWaiting: &noLockWaiting}
 		from, to := w.clip(sp.from, sp.to, 9000)
 		w.spend(&wait, handOffSpan, from, to, sp.ns)
 		wait.site, wait.lock = &callSite{}, &tracedLock{}

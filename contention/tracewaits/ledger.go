@@ -1,7 +1,6 @@
 package tracewaits
 
 import (
-	"math/bits"
 	"slices"
 
 	"github.com/bottleneck-go/bottleneck/contention"
@@ -11,15 +10,66 @@ import (
 // ledger has the times of what a goroutine did, and of the roots while it was blocked. For time
 // that is in no cause, the goroutine itself is the root. A copy is only for reading.
 type ledger struct {
-	did    [doings]timeline.Time
-	has    uint32 // what it may have done, as bits: few of many
+	// Most goroutines do few things: n of them are in few, and all others in rest.
+	n      uint8
+	what   [fewDoings]doing
+	few    [fewDoings]timeline.Time
+	rest   *[doings]timeline.Time
 	causes []ledgerCause
 }
 
+const fewDoings = 5
+
 // spend adds time in which the goroutine did something.
 func (l *ledger) spend(on doing, d timeline.Time) {
-	l.did[on] += d
-	l.has |= 1 << on
+	if l.n > 0 && l.what[0] == on {
+		l.few[0] += d
+		return
+	}
+	l.spendOther(on, d)
+}
+
+func (l *ledger) spendOther(on doing, d timeline.Time) {
+	n := int(l.n)
+	for i := 1; i < n; i++ {
+		if l.what[i] == on {
+			l.few[i] += d
+			return
+		}
+	}
+	if n < fewDoings {
+		l.n, l.what[n], l.few[n] = uint8(n+1), on, d
+		return
+	}
+	if l.rest == nil {
+		l.rest = new([doings]timeline.Time)
+	}
+	l.rest[on] += d
+}
+
+// spendAs adds the times of another ledger, each times n.
+func (l *ledger) spendAs(m *ledger, n timeline.Time) {
+	for i := range m.few[:m.n] {
+		l.spend(m.what[i], n*m.few[i])
+	}
+	if m.rest != nil {
+		for on, d := range m.rest {
+			if d != 0 {
+				l.spend(doing(on), n*d)
+			}
+		}
+	}
+}
+
+// did returns the time of each thing that the goroutine did.
+func (l *ledger) did() (all [doings]timeline.Time) {
+	if l.rest != nil {
+		all = *l.rest
+	}
+	for i, on := range l.what[:l.n] {
+		all[on] = l.few[i]
+	}
+	return all
 }
 
 type ledgerCause struct {
@@ -30,8 +80,13 @@ type ledgerCause struct {
 }
 
 func (l *ledger) total() (d timeline.Time) {
-	for has := l.has; has != 0; has &= has - 1 {
-		d += l.did[bits.TrailingZeros32(has)]
+	for _, ns := range l.few[:l.n] {
+		d += ns
+	}
+	if l.rest != nil {
+		for _, ns := range l.rest {
+			d += ns
+		}
 	}
 	return d
 }
@@ -84,7 +139,7 @@ func (l *ledger) addOfLock(s *segment, a, b timeline.Time) {
 		l.addCause(ledgerCause{causePart: c, via: s.did})
 	}
 	// It was held, but the holder is unknown.
-	if unknown := min(roots.did[doingUnknown], b-a-known); unknown > 0 {
+	if unknown := min(roots.did()[doingUnknown], b-a-known); unknown > 0 {
 		l.addCause(ledgerCause{causePart: causePart{links: 1, ns: unknown}, via: s.did})
 	}
 }
@@ -122,11 +177,7 @@ func (l *ledger) addCause(c ledgerCause) {
 }
 
 func (l *ledger) merge(m *ledger) {
-	for has := m.has; has != 0; has &= has - 1 {
-		i := bits.TrailingZeros32(has)
-		l.did[i] += m.did[i]
-	}
-	l.has |= m.has
+	l.spendAs(m, 1)
 	for i := range m.causes {
 		l.addCause(m.causes[i])
 	}
@@ -135,10 +186,7 @@ func (l *ledger) merge(m *ledger) {
 // addTimes adds a ledger several times, without the number of waits of its causes.
 func (l *ledger) addTimes(m *ledger, times int64) {
 	n := timeline.Time(times)
-	for i := range m.did {
-		l.did[i] += n * m.did[i]
-	}
-	l.has |= m.has
+	l.spendAs(m, n)
 	for _, c := range m.causes {
 		c.ns, c.n = n*c.ns, 0
 		l.addCause(c)
@@ -172,7 +220,7 @@ func (l *ledger) scale(d timeline.Time) {
 		return timeline.Time(float64(ns) / float64(whole) * float64(d))
 	}
 	rest, largest, most := d, 0, timeline.Time(-1)
-	left := l.did
+	left := l.did()
 	for i, ns := range left {
 		if ns > most {
 			largest, most = i, ns
@@ -181,7 +229,12 @@ func (l *ledger) scale(d timeline.Time) {
 		rest -= left[i]
 	}
 	left[largest] += rest
-	l.did = left
+	l.n, l.rest = 0, nil
+	for on, ns := range left {
+		if ns != 0 {
+			l.spend(doing(on), ns)
+		}
+	}
 	for i := range l.causes { // no more than what was done
 		c := &l.causes[i]
 		c.ns = min(left[c.via], portion(c.ns))
@@ -191,7 +244,7 @@ func (l *ledger) scale(d timeline.Time) {
 
 // causeFor returns the roots for goroutines blocked by by, the goroutine of the ledger.
 func (l *ledger) causeFor(by owner) *cause {
-	c := &cause{}
+	c := &cause{parts: make([]causePart, 0, len(l.causes)+1)}
 	for _, k := range l.causes {
 		part := k.causePart
 		part.links++

@@ -139,9 +139,8 @@ func (l *tracedLock) placeAt(x *hold) queuePlace {
 // whose waiters all ran at time t, or 0.
 func (l *tracedLock) allRanBefore(i int, t timeline.Time) int {
 	for level := min(bits.TrailingZeros(uint(i))/fanBits, len(l.sums)) - 1; level >= 0; level-- {
-		size := 1 << ((level + 1) * fanBits)
-		if l.ranBy(level, i/size-1) <= t {
-			return size
+		if shift := (level + 1) * fanBits; l.ranBy(level, i>>shift-1) <= t {
+			return 1 << shift
 		}
 	}
 	return 0
@@ -185,6 +184,12 @@ type owner struct {
 	group string
 	site  *callSite
 	flags uint32
+}
+
+// is reports whether two owners are the same. It is faster than ==: most of them differ in the site,
+// or share the memory of the name.
+func (a *owner) is(b *owner) bool {
+	return a.site == b.site && a.flags == b.flags && a.g == b.g && a.group == b.group
 }
 
 func (l *tracedLock) root() *tracedLock {

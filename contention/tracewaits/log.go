@@ -276,7 +276,7 @@ func (o *Observer) takeWait(at timeline.Time, w *waitlog.Wait) bool {
 			continue
 		}
 		if g == nil {
-			g, logged = k.g, waiting{site: k.site, kind: k.kind, flags: k.flags & contention.Reacquire}
+			g, logged = k.g, waiting{site: k.site, kind: k.kind, flags: k.flags & contention.Reacquire, lockWaiting: &noLockWaiting}
 		}
 		logged.blocks += k.blocks
 		l.drop(k)
@@ -347,7 +347,7 @@ func (o *Observer) fill(logged *waiting, w *waitlog.Wait, start, now timeline.Ti
 		did := by.past.between(from, to)
 		did.scale(timeline.Time(p.NS))
 		from, to = o.windows.clip(from, to, now)
-		o.blame(logged, by.owner, from, to, timeline.Time(p.NS), &did, by.past)
+		o.blame(logged, &by.owner, from, to, timeline.Time(p.NS), &did, by.past)
 	}
 }
 

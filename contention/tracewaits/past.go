@@ -347,7 +347,7 @@ func (p *past) addSpan(sp *heldSpan, on doing) {
 	case sp.what == unattributedSpan:
 		p.addWaiting(sp.to, on, true)
 	case len(sp.with) == 0:
-		p.addBlamed(sp.from, sp.to, on, sp.holder.owner, sp.holder.past, sp.did)
+		p.addBlamed(sp.from, sp.to, on, &sp.holder.owner, sp.holder.past, sp.did)
 	default:
 		var roots ledger
 		sp.shares(sp.from, sp.to, func(by *coOwner, _ timeline.Time, did *ledger) {
@@ -380,28 +380,35 @@ func (p *past) addOfLock(from, to timeline.Time, on doing, q *past) {
 
 // addBlamed appends a time in which the goroutine was blocked by an owner with the past q. did is
 // what the owner did then; nil if no other goroutine was at the root.
-func (p *past) addBlamed(from, to timeline.Time, on doing, by owner, q *past, did *ledger) {
-	by.flags = 0
-	if did != nil && len(did.causes) > 0 && (q.lost > from || !p.addPlaced(from, to, on, by, q)) {
-		p.add(to, on, did.causeFor(by))
+func (p *past) addBlamed(from, to timeline.Time, on doing, by *owner, q *past, did *ledger) {
+	if to <= p.end {
 		return
 	}
-	p.add(to, on, p.single(by, 1))
+	root := *by
+	root.flags = 0
+	if did != nil && len(did.causes) > 0 && (q.lost > from || !p.addPlaced(from, to, on, root, q)) {
+		p.add(to, on, did.causeFor(root))
+		return
+	}
+	p.add(to, on, p.single(&root, 1))
 }
 
+// unknownRoot is the cause of waits for locks with an unknown owner.
+var unknownRoot = &cause{parts: []causePart{{links: 1}}}
+
 // single returns a cause with one root.
-func (p *past) single(root owner, links int32) *cause {
+func (p *past) single(root *owner, links int32) *cause {
 	var e **cause
 	if p.room != nil {
 		e = &p.room.recent[(uintptr(unsafe.Pointer(root.site))>>4^uintptr(unsafe.Pointer(unsafe.StringData(root.group)))>>3^uintptr(root.g)^uintptr(links)<<5)%recentPlaces]
-		if c := *e; c != nil && c.parts[0].links == links && c.parts[0].root == root {
+		if c := *e; c != nil && c.parts[0].links == links && c.parts[0].root.is(root) {
 			return c
 		}
 	}
 	c := &struct {
 		cause
 		one [1]causePart
-	}{one: [1]causePart{{root: root, links: links}}}
+	}{one: [1]causePart{{root: *root, links: links}}}
 	c.parts = c.one[:]
 	if e != nil {
 		*e = &c.cause
@@ -476,9 +483,9 @@ func (p *past) addLedger(to timeline.Time, on doing, by owner, did *ledger) {
 	}
 	switch {
 	case len(did.causes) == 0:
-		p.add(to, on, p.single(by, 1))
+		p.add(to, on, p.single(&by, 1))
 	case len(did.causes) == 1 && did.itself() <= 0:
-		p.add(to, on, p.single(did.causes[0].root, did.causes[0].links+1))
+		p.add(to, on, p.single(&did.causes[0].root, did.causes[0].links+1))
 	default:
 		p.add(to, on, did.causeFor(by))
 	}
@@ -493,7 +500,7 @@ func (p *past) addWaiting(to timeline.Time, on doing, lock bool) {
 	}
 	var c *cause
 	if lock {
-		c = p.single(owner{}, 1)
+		c = unknownRoot
 	}
 	p.add(to, on, c)
 }

@@ -66,8 +66,8 @@ func TestPastAgainstEveryNanosecond(t *testing.T) {
 				}
 			}
 			l := p.between(from, to)
-			if l.did != want {
-				t.Fatalf("%d segments, %d to %d of 100 to %d: %v, want %v", n, from, to, end, l.did, want)
+			if l.did() != want {
+				t.Fatalf("%d segments, %d to %d of 100 to %d: %v, want %v", n, from, to, end, l.did(), want)
 			}
 			for _, c := range l.causes {
 				causes[c.root.g] -= c.ns

@@ -88,7 +88,7 @@ func (r *traceRows) add(g *timeline.Goroutine, w *waiting) *traceRow {
 		if p.owner.site == restSite {
 			r.crowded++
 		}
-		r.pair(row, p.owner).add(p, r.serial, len(w.sums) > 0)
+		r.pair(row, &p.owner).add(p, r.serial, len(w.sums) > 0)
 	}
 	return row
 }
@@ -158,10 +158,11 @@ func (r *traceRows) row(k traceRowKey, e **traceRow) *traceRow {
 }
 
 // pair returns the pair of a row, or that of the dropped.
-func (r *traceRows) pair(row *traceRow, k owner) *tracePair {
-	if row.pair != nil && row.last == k {
+func (r *traceRows) pair(row *traceRow, by *owner) *tracePair {
+	if row.pair != nil && row.last.is(by) {
 		return row.pair
 	}
+	k := *by
 	p := row.pairs[k]
 	if p != nil {
 		row.last, row.pair = k, p
@@ -313,9 +314,10 @@ func compareOwners(a, b owner) int {
 
 // copyTo sets the activity of the owner of a pair and the roots.
 func (l *ledger) copyTo(q *contention.Wait) {
-	q.Running, q.Runnable = time.Duration(l.did[doingRunning]), time.Duration(l.did[doingRunnable])
+	did := l.did()
+	q.Running, q.Runnable = time.Duration(did[doingRunning]), time.Duration(did[doingRunnable])
 	for on := blockedOn; on < doings; on++ {
-		if ns := l.did[on]; ns != 0 {
+		if ns := did[on]; ns != 0 {
 			if q.Blocked == nil {
 				q.Blocked = map[string]time.Duration{}
 			}

@@ -295,27 +295,28 @@ func (c *cutter) sum(i int) int {
 		return 0
 	}
 	for level := min(bits.TrailingZeros(uint(i))/fanBits, len(c.lock.sums)) - 1; level >= 0; level-- {
-		size := 1 << ((level + 1) * fanBits)
-		s := c.lock.sums[level][i/size-1]
-		if s.from < c.start || !c.o.windows.oneHas(s.from, s.to) || !c.ordered(level, i/size-1) {
+		shift := (level + 1) * fanBits
+		n := i>>shift - 1
+		s := c.lock.sums[level][n]
+		if s.from < c.start || !c.o.windows.oneHas(s.from, s.to) || !c.ordered(level, n) {
 			continue
 		}
 		if len(s.parts) > wideSum {
 			for what, ns := range s.times {
 				c.w.times[what] += ns
 			}
-			c.w.sums = append(c.w.sums, s)
+			c.w.forLock().sums = append(c.w.sums, s)
 		} else {
 			c.parts += len(s.parts)
 			for j := range s.parts {
 				p := &s.parts[j]
-				c.o.blame(c.w, p.owner, s.from, s.to, p.ns, &p.did, nil)
+				c.o.blame(c.w, &p.owner, s.from, s.to, p.ns, &p.did, nil)
 			}
 			c.o.spend(c.w, handOffSpan, s.from, s.to, s.times[handOffSpan])
 			c.o.spend(c.w, unattributedSpan, s.from, s.to, s.times[unattributedSpan])
 		}
 		c.at = s.from
-		return size
+		return 1 << shift
 	}
 	return 0
 }
@@ -390,7 +391,7 @@ func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
 
 // blame blames a holder for ns of the time between two instants.
 func (c *cutter) blame(by *coOwner, from, to, ns timeline.Time, did *ledger) {
-	c.o.blame(c.w, by.owner, from, to, ns, did, by.past)
+	c.o.blame(c.w, &by.owner, from, to, ns, did, by.past)
 	if c.audit != nil && by.owner.flags&contention.PendingWriter == 0 {
 		c.audit(c.g.g, by.g, by.owner, from, to, ns)
 	}

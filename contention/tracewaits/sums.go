@@ -54,7 +54,7 @@ type spanSum struct {
 func (s *spanSum) find(by *owner) int {
 	if len(s.parts) <= wideSum {
 		for i := range s.parts {
-			if s.parts[i].owner == *by {
+			if s.parts[i].owner.is(by) {
 				return i
 			}
 		}
@@ -233,7 +233,7 @@ func (r *traceRows) show(row *traceRow, lock *tracedLock, sums []*spanSum) {
 // come adds a sum to those of the row.
 func (r *traceRows) come(row *traceRow, s *spanSum) shownSum {
 	for i := 0; i < len(s.parts) && r.cells < r.max; i++ {
-		r.pair(row, s.parts[i].owner)
+		r.pair(row, &s.parts[i].owner)
 	}
 	e := shownSum{sum: s, since: row.clock, rest: blamedPart{owner: owner{site: restSite}, ns: s.times[blamedSpan]}}
 	row.eachPart(s, func(p *tracePair, part *blamedPart) {
@@ -241,10 +241,10 @@ func (r *traceRows) come(row *traceRow, s *spanSum) shownSum {
 		e.rest.ns -= part.ns
 	})
 	if e.rest.ns > 0 {
-		e.rest.did = *s.together()
+		e.rest.did.addTimes(s.together(), 1)
 		row.eachPart(s, func(_ *tracePair, part *blamedPart) { e.rest.did.addTimes(&part.did, -1) })
 		e.rest.did.causes = nil
-		row.add(r.pair(row, e.rest.owner), &e.rest, s.to)
+		row.add(r.pair(row, &e.rest.owner), &e.rest, s.to)
 	}
 	return e
 }

@@ -80,14 +80,14 @@ func (g *tracedGoroutine) reset() {
 }
 
 // noWait is the wait of all goroutines without an open one. It is never written.
-var noWait waiting
+var noWait = waiting{lockWaiting: &noLockWaiting}
 
 // newWait gives g an empty wait.
 func (o *Observer) newWait(g *tracedGoroutine) *waiting {
 	if n := len(o.spareWaits); n > 0 {
 		g.wait, o.spareWaits = o.spareWaits[n-1], o.spareWaits[:n-1]
 	} else {
-		g.wait = &waiting{}
+		g.wait = &waiting{lockWaiting: &noLockWaiting}
 	}
 	return g.wait
 }
@@ -99,10 +99,13 @@ func (o *Observer) endWait(g *tracedGoroutine) {
 	if w == &noWait || len(o.spareWaits) >= maxSpare {
 		return
 	}
-	clear(w.sums)
-	parts, contended, sums := w.parts[:0], w.contended[:0], w.sums[:0]
+	parts, l := w.parts[:0], w.lockWaiting
 	*w = waiting{} // in place: a literal with the slices would be copied
-	w.parts, w.contended, w.sums = parts, contended, sums
+	w.parts, w.lockWaiting = parts, l
+	if l != &noLockWaiting {
+		clear(l.sums)
+		*l = lockWaiting{contended: l.contended[:0], sums: l.sums[:0]}
+	}
 	o.spareWaits = append(o.spareWaits, w)
 }
 
@@ -117,8 +120,6 @@ type waiting struct {
 	flags   uint32
 	site    *callSite
 	lock    *tracedLock
-	asked   timeline.Time // when it last blocked
-	by      *hold         // the release that last woke it
 	wake    timeline.Time // the time of that wake-up
 	blocks  int64         // number of times it blocked: more than one after futile wake-ups
 
@@ -130,10 +131,29 @@ type waiting struct {
 	idleThen timeline.Time // and the total idle time until then
 	// earlier is the time waited before the latest cut, which is in another profile.
 	earlier timeline.Time
-	pieces  []piece    // the latest first; only with Options.Window
-	sums    []*spanSum // sums of many owners, whose blame is not in parts
+	*lockWaiting
+}
+
+// lockWaiting has the fields that few waits need: those for locks, and all with Options.Window. See
+// waiting.forLock.
+type lockWaiting struct {
+	asked  timeline.Time // when it last blocked
+	by     *hold         // the release that last woke it
+	pieces []piece       // the latest first; only with Options.Window
+	sums   []*spanSum    // sums of many owners, whose blame is not in parts
 	// contended is added to lockFacts.contended if the wait is booked as inferred, not as logged.
 	contended []stretch
+}
+
+// noLockWaiting is the lockWaiting of all other waits. It is never written.
+var noLockWaiting lockWaiting
+
+// forLock returns the lockWaiting of w for writing.
+func (w *waiting) forLock() *lockWaiting {
+	if w.lockWaiting == &noLockWaiting {
+		w.lockWaiting = &lockWaiting{}
+	}
+	return w.lockWaiting
 }
 
 // piece has the times of a wait, or of its part in one window.
@@ -340,7 +360,7 @@ func (o *Observer) woken(g *tracedGoroutine, t *timeline.Transition) {
 		if t.Wait == timeline.WaitWaitGroup {
 			o.blameGroup(g, waker, t, by, waited)
 		} else {
-			o.blameWaker(g, waker, t, by, waited)
+			o.blameWaker(g, waker, t, &by, waited)
 		}
 	}
 }
@@ -363,7 +383,7 @@ func (g *tracedGoroutine) inVain(at *callSite) bool {
 
 // blameWaker blames the waker for the last part of a wait that is not for a lock. That part is the
 // whole wait unless there was a cut.
-func (o *Observer) blameWaker(g, waker *tracedGoroutine, t *timeline.Transition, by owner, waited timeline.Time) {
+func (o *Observer) blameWaker(g, waker *tracedGoroutine, t *timeline.Transition, by *owner, waited timeline.Time) {
 	waker.shown = waker.shown || o.windows != nil
 	p, w := waker.past, g.wait
 	var did *ledger
@@ -372,7 +392,9 @@ func (o *Observer) blameWaker(g, waker *tracedGoroutine, t *timeline.Transition,
 		part.ns, did = waited, &part.did
 		p.addBetween(did, t.End-waited, t.End)
 		w.times[blamedSpan] += waited
-		o.windows.blame(w, by, t.End-waited, t.End, waited, did, p)
+		if o.windows != nil {
+			o.windows.blame(w, by, t.End-waited, t.End, waited, did, p)
+		}
 	}
 	if g.past == nil {
 		return
@@ -385,7 +407,7 @@ func (o *Observer) blameWaker(g, waker *tracedGoroutine, t *timeline.Transition,
 // lockWoken processes the end of a wait for a lock.
 func (o *Observer) lockWoken(g *tracedGoroutine, t *timeline.Transition, at *place, requeued bool) {
 	w := g.wait
-	w.asked, w.queue = t.Start, at.queue
+	w.forLock().asked, w.queue = t.Start, at.queue
 	if t.Waker == nil || at == o.places.dropped {
 		w.lock, w.by = o.lockOf(at.site), nil
 		o.unowned(w, unattributedSpan, max(t.Start, o.cuts.at), t.End)
@@ -477,20 +499,24 @@ func (o *Observer) unowned(w *waiting, what spanKind, from, to timeline.Time) {
 func (o *Observer) spend(w *waiting, what spanKind, from, to, ns timeline.Time) {
 	if ns > 0 {
 		w.times[what] += ns
-		o.windows.spend(w, what, from, to, ns)
+		if o.windows != nil {
+			o.windows.spend(w, what, from, to, ns)
+		}
 	}
 }
 
 // blame blames an owner with the past q for ns of the time between two instants. did is what it did
 // then; its total is ns.
-func (o *Observer) blame(w *waiting, by owner, from, to, ns timeline.Time, did *ledger, q *past) {
+func (o *Observer) blame(w *waiting, by *owner, from, to, ns timeline.Time, did *ledger, q *past) {
 	if ns > 0 {
 		w.blame(by, ns, did)
-		o.windows.blame(w, by, from, to, ns, did, q)
+		if o.windows != nil {
+			o.windows.blame(w, by, from, to, ns, did, q)
+		}
 	}
 }
 
-func (p *piece) blame(by owner, ns timeline.Time, did *ledger) {
+func (p *piece) blame(by *owner, ns timeline.Time, did *ledger) {
 	p.times[blamedSpan] += ns
 	part := p.part(by)
 	part.ns += ns
@@ -498,9 +524,9 @@ func (p *piece) blame(by owner, ns timeline.Time, did *ledger) {
 }
 
 // part returns the part of an owner: a new one if it is not among the latest.
-func (p *piece) part(by owner) *blamedPart {
+func (p *piece) part(by *owner) *blamedPart {
 	for i := len(p.parts) - 1; i >= 0 && i >= len(p.parts)-16; i-- {
-		if p.parts[i].owner == by {
+		if p.parts[i].owner.is(by) {
 			return &p.parts[i]
 		}
 	}
@@ -508,7 +534,7 @@ func (p *piece) part(by owner) *blamedPart {
 }
 
 // newPart returns a new part for an owner.
-func (p *piece) newPart(by owner) *blamedPart {
+func (p *piece) newPart(by *owner) *blamedPart {
 	n := len(p.parts)
 	if n == cap(p.parts) {
 		p.parts = append(p.parts, blamedPart{})
@@ -518,7 +544,7 @@ func (p *piece) newPart(by owner) *blamedPart {
 	part := &p.parts[n] // field by field: a copy of a whole part waits for its fields
 	part.owner.g, part.owner.group, part.owner.site, part.owner.flags = by.g, by.group, by.site, by.flags
 	part.ns = 0
-	part.did.did, part.did.has, part.did.causes = [doings]timeline.Time{}, 0, nil
+	part.did = ledger{}
 	return part
 }
 
@@ -537,6 +563,9 @@ func (o *Observer) commit(g *tracedGoroutine) {
 // bookContended adds the time by which w extended the contended time of its lock, in which it was
 // held while a goroutine waited.
 func (o *Observer) bookContended(w *waiting) {
+	if len(w.contended) == 0 {
+		return
+	}
 	for _, s := range w.contended {
 		o.contend(w.lock, s.start, s.end, s.end-s.start)
 	}

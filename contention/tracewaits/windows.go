@@ -58,16 +58,11 @@ func newTraceWindows(begin timeline.Time, opt Options, limit int) *traceWindows 
 
 // spend adds ns of the time between two instants to the pieces of a wait.
 func (s *traceWindows) spend(w *waiting, what spanKind, from, to, ns timeline.Time) {
-	if s != nil {
-		s.each(from, to, ns, func(_ *traceWindow, _, b, ns timeline.Time) { s.piece(w, b).times[what] += ns })
-	}
+	s.each(from, to, ns, func(_ *traceWindow, _, b, ns timeline.Time) { s.piece(w, b).times[what] += ns })
 }
 
 // blame is Observer.blame for the pieces of a wait.
-func (s *traceWindows) blame(w *waiting, by owner, from, to, ns timeline.Time, did *ledger, q *past) {
-	if s == nil {
-		return
-	}
+func (s *traceWindows) blame(w *waiting, by *owner, from, to, ns timeline.Time, did *ledger, q *past) {
 	s.each(from, to, ns, func(_ *traceWindow, a, b, ns timeline.Time) {
 		if a != from || b != to {
 			part := q.between(a, b)
@@ -82,7 +77,7 @@ func (s *traceWindows) blame(w *waiting, by owner, from, to, ns timeline.Time, d
 func (s *traceWindows) piece(w *waiting, t timeline.Time) *piece {
 	i, ok := slices.BinarySearchFunc(w.pieces, s.index(t-1), func(p piece, n int) int { return n - s.index(p.at) })
 	if !ok {
-		w.pieces = slices.Insert(w.pieces, i, piece{at: t - 1})
+		w.forLock().pieces = slices.Insert(w.pieces, i, piece{at: t - 1})
 	}
 	return &w.pieces[i]
 }
@@ -192,7 +187,7 @@ func (s *traceWindows) book(g *timeline.Goroutine, w *waiting, whole *traceRow) 
 		row.addTimes(p.times.waited(), &p.times, 1)
 		for j := range p.parts {
 			part := &p.parts[j]
-			pair := win.rows.pair(row, part.owner)
+			pair := win.rows.pair(row, &part.owner)
 			pair.addInWindow(part, 1)
 			switch of := whole.pairs[part.owner]; {
 			case of == nil: // there was no room for it
@@ -229,7 +224,7 @@ func (p *tracePair) addInWindow(part *blamedPart, waits int64) {
 // pair returns the pair of a row in the window that ends at t or contains it.
 func (s *traceWindows) pair(t timeline.Time, k traceRowKey, by *owner) *tracePair {
 	win := s.at(t - 1)
-	return win.rows.pair(win.rows.row(k, nil), *by)
+	return win.rows.pair(win.rows.row(k, nil), by)
 }
 
 // bookSum adds a sum that was in the waits of a row since e.since to its window.
@@ -241,9 +236,9 @@ func (s *traceWindows) bookSum(of *traceRow, e *shownSum) {
 	win, n, sum := s.at(e.sum.to-1), time.Duration(waits), e.sum
 	row := win.rows.row(of.key, nil)
 	row.addTimes(sum.times.waited(), &sum.times, n)
-	of.eachPart(sum, func(_ *tracePair, part *blamedPart) { win.rows.pair(row, part.owner).addInWindow(part, waits) })
+	of.eachPart(sum, func(_ *tracePair, part *blamedPart) { win.rows.pair(row, &part.owner).addInWindow(part, waits) })
 	if e.rest.ns > 0 {
-		win.rows.pair(row, e.rest.owner).addInWindow(&e.rest, waits)
+		win.rows.pair(row, &e.rest.owner).addInWindow(&e.rest, waits)
 	}
 	s.fit(len(sum.parts))
 }
