@@ -1,7 +1,6 @@
 package tracewaits
 
 import (
-	"github.com/bottleneck-go/bottleneck/internal/race"
 	"runtime"
 	"testing"
 	"time"
@@ -9,14 +8,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
-
-// manyChains is the number of call chains in the tests of bounded memory.
-func manyChains() int {
-	if race.Enabled {
-		return 1 << 17
-	}
-	return 1 << 20
-}
 
 // heap returns the bytes in use.
 func heap() uint64 {
@@ -26,10 +17,10 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestTraceMillionChains is TestMillionChains for a trace.
-func TestTraceMillionChains(t *testing.T) {
-	const kept = 1000
-	n := manyChains()
+// TestTraceChainsAreBounded: waits with very many call chains, as owners and waiters. All of them
+// would need several times the memory that the test allows.
+func TestTraceChainsAreBounded(t *testing.T) {
+	const kept, n = 1000, 1 << 17
 	before := heap()
 	s := newScript(t, Options{MaxChains: kept, MaxPairs: kept})
 	s.g(1)

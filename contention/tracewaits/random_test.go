@@ -141,7 +141,7 @@ func TestRecycledGoroutinesChangeNothing(t *testing.T) {
 	}
 	spare := maxSpare
 	defer func() { maxSpare = spare }()
-	for seed := range uint64(500 / race.Slowdown) {
+	for seed := range uint64(150 / race.Slowdown) {
 		opt := Options{Goroutines: seed%2 == 0, Quick: seed%5 == 4}
 		if seed%3 == 0 {
 			opt.Window = 300 * time.Microsecond
