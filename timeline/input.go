@@ -47,10 +47,12 @@ var errOldSnapshot = errors.New("a snapshot needs a trace of Go 1.22 or later")
 func openInput(r io.Reader, formats formats) (*input, error) {
 	in := &input{size: -1, close: func() {}}
 	at, size := randomAccess(r)
+	buffer := int64(1 << 16)
 	if at != nil {
 		r, in.size = io.NewSectionReader(at, 0, size), size
+		buffer = min(buffer, size)
 	}
-	br := bufio.NewReaderSize(r, 1<<16)
+	br := bufio.NewReaderSize(r, int(buffer))
 	head, err := br.Peek(headerSize)
 	if err != nil && err != io.EOF {
 		return in, inputError(err)
