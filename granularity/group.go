@@ -71,17 +71,12 @@ func (g *Group) TryGo(f func() error) bool {
 }
 
 // task returns the task without its function. A nil function panics when it executes, as in errgroup.
-func (g *Group) task(f func() error) (j job) {
+func (g *Group) task(f func() error) job {
 	g.once.Do(g.settle)
 	if f == nil {
-		j.site = g.rec.site(&siteKey{name: "(nil)", chain: chains.Capture(), pool: g.name})
-	} else {
-		j.site, j.others, j.skipped = g.usual.next(g.rec, g.name, functionOf(f))
+		return job{site: g.rec.site(&siteKey{name: "(nil)", chain: chains.Capture(), pool: g.name}), log: g.rec.submitting()}
 	}
-	if !j.skipped {
-		j.log = g.rec.submitting()
-	}
-	return j
+	return g.usual.next(g.rec, g.name, functionOf(f))
 }
 
 // start starts the goroutine, for which a slot was taken.

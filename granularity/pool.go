@@ -92,7 +92,7 @@ func (p *Pool) Submit(f func()) error {
 	if err := p.enter(f == nil); err != nil {
 		return err
 	}
-	j := p.job(functionOf(f))
+	j := p.usual.next(p.rec, p.name, functionOf(f))
 	j.f = f
 	p.tasks <- j
 	return nil
@@ -104,17 +104,9 @@ func (p *Pool) Go(f func() error) {
 	if err := p.enter(f == nil); err != nil {
 		panic(err)
 	}
-	j := p.job(functionOf(f))
+	j := p.usual.next(p.rec, p.name, functionOf(f))
 	j.fe = f
 	p.tasks <- j
-}
-
-// job returns a job for a task that executes the function.
-func (p *Pool) job(fn uintptr) (j job) {
-	if j.site, j.others, j.skipped = p.usual.next(p.rec, p.name, fn); !j.skipped {
-		j.log = p.rec.submitting()
-	}
-	return j
 }
 
 // SubmitContext is Submit, but if the context ends before there is room in the queue, it returns
@@ -126,7 +118,7 @@ func (p *Pool) SubmitContext(ctx context.Context, f func()) error {
 	if err := p.enter(f == nil); err != nil {
 		return err
 	}
-	j := p.job(functionOf(f))
+	j := p.usual.next(p.rec, p.name, functionOf(f))
 	j.f = f
 	select {
 	case p.tasks <- j:

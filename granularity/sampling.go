@@ -12,9 +12,9 @@ import (
 // Which tasks of a Pool or Group are measured.
 //
 // Measuring takes about 0.1 µs, a tenth of a task of 1 µs. So if the tasks of a site execute for
-// less than 70 µs, or come more often, a random sample of them is measured, one in 200 µs on average.
-// A measured task counts as itself and all those before it back to the last measured one. Numbers of
-// tasks therefore stay exact, and sums are unbiased.
+// less than 70 µs, or come more often, a random sample of them is measured, one in 200 µs on average,
+// and at least one in 64. A measured task counts as itself and all those before it back to the last
+// measured one. Numbers of tasks therefore stay exact, and sums are unbiased.
 //
 // A rare large task must not be missed or count several times. So the time is read around the other
 // tasks as well, which takes 25 ns, and one of 100 µs or more counts by itself. [cycles.Clock.Glance]
@@ -28,7 +28,7 @@ import (
 const (
 	sampleEach = 200 * time.Microsecond // average time between two measured tasks of a site
 	fewest     = 3                      // if one in fewer would be measured, all are
-	mostSkips  = 256                    // if one in more would be measured, one in mostSkips is
+	mostSkips  = 64                     // if one in more would be measured, one in mostSkips is: sizes may change
 	longTask   = 100 * time.Microsecond // a task of this length represents only itself
 	paceTasks  = 4096                   // tasks after which their pace is judged again
 )
@@ -50,22 +50,24 @@ type pace struct {
 	ran         int64 // cycles of those that are not gone
 }
 
-// next returns the site of the next task of the pool, which executes the function, and whether it is
-// not measured. For one that is, others is the number of tasks that it represents besides itself. The
-// call chain is captured if the site is not the usual one, or the task is measured.
-func (u *usualSite) next(r *Recorder, pool *poolName, fn uintptr) (s *site, others uint32, skipped bool) {
-	s = u.Load()
-	usual := s != nil && s.key.fn == fn
+// next returns the next task of the pool, which executes the function. Its call chain is captured if
+// its site is not the usual one, or it is measured.
+func (u *usualSite) next(r *Recorder, pool *poolName, fn uintptr) (j job) {
+	j.site = u.Load()
+	usual := j.site != nil && j.site.key.fn == fn
 	if usual {
-		if others, skipped = s.pace.next(); skipped {
-			return s, 0, true
+		if j.others, j.skipped = j.site.pace.next(); j.skipped {
+			return j
 		}
 	}
-	s = u.site(r, pool, fn, chains.Capture()) // the only call: a second one would be another chain
+	j.site = u.site(r, pool, fn, chains.Capture()) // the only call: a second one would be another chain
 	if !usual {
-		others, skipped = s.pace.next()
+		j.others, j.skipped = j.site.pace.next()
 	}
-	return s, others, skipped
+	if !j.skipped {
+		j.log = r.submitting()
+	}
+	return j
 }
 
 // next reports whether the next task is not measured. For one that is, others is the number of tasks

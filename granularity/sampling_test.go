@@ -117,9 +117,9 @@ func TestSampleIsUnbiased(t *testing.T) {
 			if i%10 == 0 {
 				size = 10
 			}
-			if _, others, skipped := u.next(r, s.key.pool, 0); !skipped {
-				sum += size * float64(1+others)
-				tasks += 1 + others
+			if j := u.next(r, s.key.pool, 0); !j.skipped {
+				sum += size * float64(1+j.others)
+				tasks += 1 + j.others
 			}
 		}
 		if rest := s.pace.unrepresented(); uint64(tasks)+rest != n {
@@ -211,10 +211,10 @@ func TestRareTasksAreNotSkipped(t *testing.T) {
 	}{
 		{90 * time.Microsecond, 100 * time.Microsecond, 0, 0},
 		{90 * time.Microsecond, 4 * time.Microsecond, 0, 50}, // many at a time
-		{2 * time.Microsecond, time.Millisecond, 0, 100},     // other programs have the processors
-		{2 * time.Microsecond, time.Millisecond, 100, 100},
+		{5 * time.Microsecond, time.Millisecond, 0, 40},      // other programs have the processors
+		{5 * time.Microsecond, time.Millisecond, 100, 40},
 		{time.Microsecond, time.Millisecond, 4000, 0}, // they block
-		{time.Microsecond, 2 * time.Microsecond, 4000, 100},
+		{time.Microsecond, 5 * time.Microsecond, 4000, 40},
 		{10 * time.Microsecond, 5 * time.Microsecond, 0, 40},
 		{time.Millisecond, time.Millisecond, 0, 0},
 		{1, 1, 0, mostSkips},

@@ -84,15 +84,11 @@ type usualSite struct{ atomic.Pointer[site] }
 // site returns the site of the pool's tasks that execute the function and are created and submitted
 // by the chain.
 func (u *usualSite) site(r *Recorder, pool *poolName, fn uintptr, chain *callstack.Chain) *site {
-	if s := u.Load(); s != nil && s.key.fn == fn && s.key.chain == chain {
+	s := u.Load()
+	if s != nil && s.key.fn == fn && s.key.chain == chain {
 		return s
 	}
-	return u.other(r, pool, fn, chain)
-}
-
-// other implements site if the site is not the usual one, or there is none yet.
-func (u *usualSite) other(r *Recorder, pool *poolName, fn uintptr, chain *callstack.Chain) *site {
-	s := r.site(&siteKey{fn: fn, chain: chain, pool: pool})
+	s = r.site(&siteKey{fn: fn, chain: chain, pool: pool})
 	if s != r.other {
 		u.CompareAndSwap(nil, s)
 	}
