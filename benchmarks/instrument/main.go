@@ -311,7 +311,8 @@ func agreement(name string, lines bool, ours map[string]time.Duration, unknown m
 	return fmt.Sprintf("%d, %s; %s", n, short(total), percent(near, total)), nil
 }
 
-// perWait is by how much a wait may differ from that in a profile.
+// perWait is by how much a wait may differ from that in a profile: taking the call chain for the
+// mutex profile comes between the time in that profile and the wake-up in the trace.
 const perWait = 10 * time.Microsecond
 
 type delay struct {
