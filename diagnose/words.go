@@ -146,7 +146,19 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Advice = "What the program waited for shows in a larger window."
 		}
 	}
-	if waking := time.Duration(max(c.count, c.waits)) * tinyRunning; d.l.Rows[c.rows[0]].Category.Empty() && waking > max(c.lost, d.l.Capacity-c.lost)/100 {
+	switch c.kind {
+	case Limit, Sleep, Timer, Network: // without these, goroutines run at the same time that ran one by one
+		empty := d.of[ledger.WakeUp] + d.of[ledger.Idle] + d.of[ledger.Outside]
+		for r := range d.rowsOf(c) {
+			if r.Category.Empty() {
+				empty -= r.Time
+			}
+		}
+		if empty > (d.l.Capacity-c.lost)/20 {
+			without(&f, "these waits", "if more goroutines then run at a time")
+		}
+	}
+	if waking := time.Duration(max(c.count, c.waits)) * tinyRunning; d.l.Rows[c.rows[0]].Category.Empty() && waking > (d.l.Capacity-c.lost)/100 {
 		without(&f, "these waits", "because waiting and waking take running time, too")
 	}
 	return f
