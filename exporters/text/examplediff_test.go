@@ -40,7 +40,8 @@ func ExampleWriteStacks() {
 	s.Components[speedup.SyncMutex] = 1
 	text.WriteStacks(os.Stdout, []*speedup.Stack{s}, text.Options{})
 	// Output:
-	// 2.50 times faster with 4 workers; most is lost to mutex, 1.00; without it, 3.33 times
+	// 2.50 times faster with 4 workers; most is lost to mutex, 1.00; without it, 3.33 times, or up to 4.00
+	//   if the remainder is spinning for it
 	//
 	// workers        4  without it
 	// remainder   0.50              ██████▎
