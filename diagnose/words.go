@@ -21,6 +21,7 @@ import (
 // How a gain was computed.
 const (
 	boundBasis   = "the capacity without what was lost here, all else as it was"
+	overlapBasis = "the capacity without idle processors: without these waits, more goroutines may run at a time"
 	longestBasis = "the running time of the goroutine that ran longest, which this does not shorten"
 )
 
@@ -146,22 +147,41 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Advice = "What the program waited for shows in a larger window."
 		}
 	}
-	switch c.kind {
-	case Limit, Sleep, Timer, Network: // without these, goroutines run at the same time that ran one by one
-		empty := d.of[ledger.WakeUp] + d.of[ledger.Idle] + d.of[ledger.Outside]
-		for r := range d.rowsOf(c) {
-			if r.Category.Empty() {
-				empty -= r.Time
-			}
-		}
-		if empty > (d.l.Capacity-c.lost)/20 {
-			without(&f, "these waits", "if more goroutines then run at a time")
-		}
-	}
 	if waking := time.Duration(max(c.count, c.waits)) * tinyRunning; d.l.Rows[c.rows[0]].Category.Empty() && waking > (d.l.Capacity-c.lost)/100 {
 		without(&f, "these waits", "because waiting and waking take running time, too")
+	} else if f.Gain > 0 {
+		d.overlap(&f, c)
 	}
 	return f
+}
+
+// overlap raises the bound of a wait that let goroutines run one by one: without it, they may run at
+// the same time, on processors that were idle for other reasons.
+func (d *diagnosis) overlap(f *verdict.Finding, c *cause) {
+	switch c.kind {
+	case Limit, Sleep, Timer, Network:
+	default:
+		return
+	}
+	rest := d.l.Capacity - c.lost
+	idle := rest
+	for category, t := range d.of {
+		if category.Empty() {
+			rest -= t
+		}
+	}
+	for r := range d.rowsOf(c) {
+		if r.Category.Empty() {
+			rest += r.Time
+		}
+	}
+	if idle -= rest; idle <= (d.l.Capacity-c.lost)/20 || rest <= 0 {
+		return
+	}
+	f.Gain, f.Basis = float64(d.l.Capacity)/float64(rest), overlapBasis
+	if longest := d.longest(); float64(longest)*f.Gain > float64(d.l.Wall) {
+		f.Gain, f.Basis = float64(d.l.Wall)/float64(longest), longestBasis
+	}
 }
 
 // andAlone adds that processors were idle while the caller of the system calls ran alone.
