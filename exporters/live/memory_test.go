@@ -20,7 +20,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/live/full"
-	"github.com/bottleneck-go/bottleneck/internal/race"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // peaks has the measurements of a child process, in bytes of memory obtained from the operating
@@ -131,7 +131,7 @@ func memoryChild() {
 	s := httptest.NewServer(h)
 	defer s.Close()
 	out.Answers, out.Status = map[string]int64{}, map[string]int{}
-	for _, path := range []string{"trace", "graph", "contention?format=json", "graph?group=start&format=pprof", "speedup"} {
+	for _, path := range testenv.Some([]string{"graph", "trace", "contention?format=json", "graph?group=start&format=pprof", "speedup"}) {
 		out.Answers[path] = peakOf(func() {
 			resp, err := http.Get(s.URL + "/" + path)
 			if err != nil {
@@ -219,8 +219,8 @@ func TestRoomIsGivenBack(t *testing.T) {
 	h.room.limit = 100 << 20
 	base := serve(t, h, nil)
 	paths := []string{"trace", "graph", "graph?format=svg", "speedup", "", "trace?seconds=1", "graph?group=start", "tasks?format=json", "wall"}
-	for range 3 / min(race.Slowdown, 3) {
-		for _, path := range paths {
+	for range testenv.Rounds(3) {
+		for _, path := range testenv.Some(paths) {
 			if a := get(t, base+path); a.StatusCode != http.StatusOK {
 				t.Fatalf("%s: %s %s", path, a.Status, a.body)
 			}
