@@ -24,6 +24,10 @@ func TestSentence(t *testing.T) {
 	short.Components[speedup.SyncMutex], short.Components[speedup.Sequential] = 0.4, 0.1
 	shorter := speedup.Stack{N: 2, Speedup: 1, Remainder: 0.6}
 	shorter.Components[speedup.SyncRWMutex], shorter.Components[speedup.Sequential] = 0.2, 0.2
+	unequal, preferred, unfair := short, short, shorter // the lock prefers one goroutine, or not
+	unequal.Remainder, unequal.Components[speedup.Imbalance] = 0.2, 0.1
+	preferred.Remainder, preferred.Components[speedup.Imbalance] = 0, 0.3
+	unfair.Components[speedup.Sequential], unfair.Components[speedup.Imbalance] = 0, 0.2
 	repeated := func(speedups ...float64) speedup.Stack {
 		s := stack(speedup.Stack{Speedup: 1.4})
 		s.Repeat(speedups)
@@ -32,6 +36,9 @@ func TestSentence(t *testing.T) {
 	for want, s := range map[string]speedup.Stack{
 		"1.20 times faster with 2 workers; most is lost to mutex, 0.40; without it, 1.50 times, or up to 1.85 if the remainder is spinning for it":                                                                                  short,
 		"1.00 times faster with 2 workers; most is lost to the remainder, 0.60, which may be spinning for locks; without both, up to 1.67 times":                                                                                    shorter,
+		"1.20 times faster with 2 workers; most is lost to mutex, 0.40; without it, 1.50 times, or up to 1.85 if the remainder and the imbalance come from it":                                                                      unequal,
+		"1.20 times faster with 2 workers; most is lost to mutex, 0.40; without it, 1.50 times, or up to 1.85 if the imbalance comes from it":                                                                                       preferred,
+		"1.00 times faster with 2 workers; most is lost to the remainder, 0.60, which may be spinning for locks; without both and the imbalance, up to 2.00 times":                                                                  unfair,
 		"1.40 times faster with 2 workers; most is lost to sequential, 0.50; without it, 1.87 times":                                                                                                                                stack(speedup.Stack{Speedup: 1.4}),
 		"0.50 times as fast with 2 workers; most is lost to the remainder, 1.00":                                                                                                                                                    stack(speedup.Stack{Speedup: 0.5}),
 		"1.00 times faster with 2 workers; most is lost to the remainder, 0.50":                                                                                                                                                     stack(speedup.Stack{Speedup: 0.999}),

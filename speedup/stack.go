@@ -130,7 +130,7 @@ func (s *Stack) Of(f Family) (sum float64) {
 //
 // It is +Inf if nothing else is left. For a lock it is a lower bound: goroutines spin for one that is
 // held for some µs or less before they wait for it. A trace shows that as running, so it is part of
-// the remainder.
+// the remainder. Nor does a trace show which imbalance a lock causes by preferring one goroutine.
 func (s *Stack) WhatIf(c Component) float64 { return s.without(s.Components[c]) }
 
 func (s *Stack) without(part float64) float64 {
@@ -175,8 +175,12 @@ func (s *Stack) Sentence() string {
 		return times + "; the single-threaded run took longer than " + all + ": it did more work, or did it slower"
 	case s.Remainder > 0 && (!found || s.Remainder > worst.part) && s.Remainder >= worthNaming*float64(s.N):
 		times += "; most is lost to the remainder, " + format.Parallelism(s.Remainder)
-		if most, ok := s.spinning(s.locks()); ok {
-			times += ", which may be spinning for locks; without both, up to " + format.Parallelism(most) + " times"
+		if most, imbalance, ok := s.mostWithoutLock(s.locks()); ok {
+			times += ", which may be spinning for locks; without both"
+			if imbalance {
+				times += " and the imbalance"
+			}
+			times += ", up to " + format.Parallelism(most) + " times"
 		}
 		return times
 	case found && worst.part >= worthNaming*float64(s.N):
@@ -187,8 +191,16 @@ func (s *Stack) Sentence() string {
 				times += "at most "
 			}
 			times += format.Parallelism(without) + " times"
-			if most, ok := s.spinning(worst.part); ok && worst.part <= s.locks() {
-				times += ", or up to " + format.Parallelism(most) + " if the remainder is spinning for it"
+			if most, imbalance, ok := s.mostWithoutLock(worst.part); ok && worst.part <= s.locks() {
+				times += ", or up to " + format.Parallelism(most)
+				switch {
+				case !imbalance:
+					times += " if the remainder is spinning for it"
+				case s.Remainder < worthNaming*float64(s.N):
+					times += " if the imbalance comes from it"
+				default:
+					times += " if the remainder and the imbalance come from it"
+				}
 			}
 		}
 		return times
@@ -199,12 +211,15 @@ func (s *Stack) Sentence() string {
 // locks is the part of waits for locks.
 func (s *Stack) locks() float64 { return s.Components[SyncMutex] + s.Components[SyncRWMutex] }
 
-// spinning returns the speed-up without a part and the remainder. ok is false if none of the remainder
-// can be spinning for locks.
-func (s *Stack) spinning(part float64) (most float64, ok bool) {
+// mostWithoutLock returns the speed-up without a part, which is waits for a lock, and without all that
+// may come from it: the remainder, because spinning for a lock shows as running, and the imbalance,
+// because a lock may prefer the goroutine that has just released it. imbalance: it is worth naming. ok
+// is false if neither is, or there are no waits for locks.
+func (s *Stack) mostWithoutLock(part float64) (most float64, imbalance, ok bool) {
 	least := worthNaming * float64(s.N)
-	most = s.without(part + s.Remainder)
-	return most, !s.Estimate && s.Remainder >= least && s.locks() >= least && !math.IsInf(most, 0)
+	unequal := s.Components[Imbalance]
+	most, imbalance = s.without(part+s.Remainder+unequal), unequal >= least
+	return most, imbalance, !s.Estimate && (imbalance || s.Remainder >= least) && s.locks() >= least && !math.IsInf(most, 0)
 }
 
 // loss is what keeps the speed-up down, in words, and its amount.
