@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,33 +61,41 @@ func TestFirstTaskIsQuick(t *testing.T) {
 // A class takes at most 20 kB, whatever the number of threads and goroutines that execute its
 // tasks.
 func TestMemoryOfAClass(t *testing.T) {
-	const classes = 500
-	rec := NewRecorder()
-	ctx := WithRecorder(context.Background(), rec)
-	tasks := func() {
-		for i := range classes {
-			done := make(chan bool)
-			for range 4 {
-				go func() {
-					Do(ctx, fmt.Sprint("class ", i), func(context.Context) error { return nil })
-					Do(ctx, fmt.Sprint("class ", i), func(context.Context) error { busy(5 * time.Microsecond); return nil })
-					Do(ctx, fmt.Sprint("class ", i), func(context.Context) error { runtime.Gosched(); return nil })
-					done <- true
-				}()
+	quick := func(context.Context) error { return nil }
+	longer := func(context.Context) error { busy(5 * time.Microsecond); return nil }
+	blocks := func(context.Context) error { runtime.Gosched(); return nil }
+	for _, tt := range []struct {
+		classes int
+		do      func(ctx context.Context, class string)
+	}{
+		{500, func(ctx context.Context, class string) { // three sites each
+			Do(ctx, class, quick)
+			Do(ctx, class, longer)
+			Do(ctx, class, blocks)
+		}},
+		{2000, func(ctx context.Context, class string) {
+			for _, f := range []func(context.Context) error{quick, longer, blocks} {
+				Do(ctx, class, f)
 			}
+		}},
+	} {
+		rec := NewRecorder()
+		ctx := WithRecorder(context.Background(), rec)
+		before := heapInUse()
+		for i := range tt.classes {
+			var wg sync.WaitGroup
 			for range 4 {
-				<-done
+				wg.Go(func() { tt.do(ctx, fmt.Sprint("class ", i)) })
 			}
+			wg.Wait()
 		}
 		countNotes()
-	}
-	before := heapInUse()
-	tasks()
-	if each := (heapInUse() - before) / classes; each > 20_000 {
-		t.Errorf("a class takes %d bytes", each)
-	}
-	if n := len(rec.Profile().Classes); n != classes {
-		t.Errorf("%d classes; want %d", n, classes)
+		if each := (heapInUse() - before) / int64(tt.classes); each > 20_000 {
+			t.Errorf("each of %d classes takes %d bytes", tt.classes, each)
+		}
+		if n := len(rec.Profile().Classes); n != tt.classes {
+			t.Errorf("%d classes; want %d", n, tt.classes)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package granularity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -287,8 +288,28 @@ func TestProfileNamesTheClockWithoutThreadState(t *testing.T) {
 	if source == "" || source == string(cycles.RseqClock) || tasks+unmeasured != 100 {
 		t.Errorf("%s; want 100 tasks, measured by another clock than %s", out, cycles.RseqClock)
 	}
-	if s := cycles.Source(source); (s == cycles.ThreadClock || s == cycles.MSRTSC) && !strings.Contains(string(out), "The clock is "+source+": a task needs two readings of ") {
+	if s := cycles.Source(source); (s == cycles.ThreadClock || s == cycles.MSRTSC) && !strings.Contains(string(out), "the clock is "+source+", and a task needs two readings of ") {
 		t.Errorf("%s; want a warning of the cost of a reading", out)
+	}
+}
+
+// Each clock of the ladder below the rseq clock is named, with what a reading costs and why the better
+// ones are refused; the rseq clock and counters of cycles are not.
+func TestEachFallIsNamed(t *testing.T) {
+	accuracy := map[cycles.Source]cycles.Accuracy{cycles.RefCyclesRDPMC: cycles.Counted, cycles.RefCyclesRead: cycles.CountedUser, cycles.WallTSC: cycles.UpperBound}
+	costs := map[cycles.Source]time.Duration{cycles.MSRTSC: 400, cycles.ThreadClock: 270, cycles.WallTSC: 29, cycles.RefCyclesRead: 50, cycles.RefCyclesRDPMC: 30, cycles.RseqClock: 17}
+	fell := false
+	for i, source := range cycles.Ladder {
+		info := cycles.Info{Source: source, Accuracy: cmp.Or(accuracy[source], cycles.ThreadTime), Costs: costs[source]}
+		for _, better := range cycles.Ladder[:i] {
+			info.Refused = append(info.Refused, string(better)+": not here")
+		}
+		w := fall(&info)
+		named := strings.Contains(w, "the clock is "+string(source)) && strings.Contains(w, "two readings of "+costs[source].String()) && strings.Contains(w, strings.Join(info.Refused, "; "))
+		if named != fell || !fell && w != "" {
+			t.Errorf("%s: named: %v, want %v: %q", source, named, fell, w)
+		}
+		fell = fell || source == cycles.RseqClock
 	}
 }
 

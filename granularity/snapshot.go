@@ -240,18 +240,28 @@ func (s *snapshot) record(e *entry) TaskRecord {
 // cheapReading is less than the cost of reading a clock with a system call.
 const cheapReading = 100 * time.Nanosecond
 
+// fall returns a warning if the clock is not the first one that usually works, or "". It names the
+// clock, what a reading costs, and why better ones are refused.
+func fall(info *cycles.Info) string {
+	why := fmt.Sprintf("the clock is %s, and a task needs two readings of %v each. Better ones are refused here: %s.", info.Source, info.Costs, strings.Join(info.Refused, "; "))
+	switch {
+	case info.Accuracy == cycles.UpperBound:
+		return "Cycles are upper bounds, which include time off the processor: " + why
+	case info.Costs >= cheapReading:
+		return "Measuring is not cheap: " + why
+	}
+	return ""
+}
+
 // warn adds the limits of the profile to its warnings.
 func (s *snapshot) warn(info cycles.Info) {
 	p := s.p
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
-	switch info.Accuracy {
-	case cycles.UpperBound:
-		add("Cycles are upper bounds: no counter of what a thread executes works here (%s).", strings.Join(info.Refused, "; "))
-	case cycles.CountedUser:
+	if info.Accuracy == cycles.CountedUser {
 		add("Cycles are those in user mode only: the system does not grant counting in the kernel.")
 	}
-	if info.Costs >= cheapReading {
-		add("The clock is %s: a task needs two readings of %v each. Better ones are refused here: %s.", info.Source, info.Costs, strings.Join(info.Refused, "; "))
+	if w := fall(&info); w != "" {
+		p.Warnings = append(p.Warnings, w)
 	}
 	var unmeasured, estimated, skipped uint64
 	for i := range p.Classes {
