@@ -517,6 +517,6 @@ func (o *Observer) warnLogged(p *contention.Profile) {
 		p.Warnings = append(p.Warnings, format.Percent(exact, all)+" of the waiting for locks is exact, as the program's own locks logged it; it is flagged so. The rest is inferred.")
 	}
 	if o.logs.bad > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d log messages of the category %s are not understood, and were left out.", o.logs.bad, waitlog.Category))
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s not understood, and left out.", format.Plural(o.logs.bad, "log message of the category "+waitlog.Category+" was", "log messages of the category "+waitlog.Category+" were")))
 	}
 }
