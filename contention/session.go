@@ -454,8 +454,8 @@ func (p *Profile) warnSampled(locks map[*Lock]*sampledLock) {
 			format.Percent(all.behindRuns, p.waited()))
 	}
 	if unknown.estimated > 0 {
-		p.warn("The division of %s of the waiting, at %s, among callers is unknown: only %d waits were recorded with their owners. Collect for longer, or with Options.Exact.",
-			format.Percent(unknown.estimated, p.waited()), format.Plural(unknown.locks, "lock", "locks"), unknown.observed)
+		p.warn("The division of %s of the waiting, at %s, among callers is unknown: only %s recorded with their owners. Collect for longer, or with Options.Exact.",
+			format.Percent(unknown.estimated, p.waited()), format.Plural(unknown.locks, "lock", "locks"), format.Plural(unknown.observed, "wait was", "waits were"))
 	}
 }
 

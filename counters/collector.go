@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/counters/internal/archive"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
 
@@ -161,7 +162,7 @@ func (c *collector) close() error {
 		c.totals(clock, hits, groups)
 	}
 	if c.late > 0 {
-		c.warn("%d threads began while it was recorded: %s are not known for their first milliseconds.", c.late, groupNames(c.meta.Groups))
+		c.warn("%s while it was recorded: %s are not known for the first milliseconds.", format.Plural(c.late, "thread began", "threads began"), groupNames(c.meta.Groups))
 	}
 	return errors.Join(c.err, c.sampler.Close())
 }
