@@ -128,7 +128,7 @@ func TestClientThatReadsNothing(t *testing.T) {
 func TestDeadlineOfAnAnswerIsNotThatOfTheNext(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), nil)
-	h.sendTime = func(int64) time.Duration { return 2 * time.Second }
+	h.sendTime = func(int64) time.Duration { return time.Second }
 	base := serve(t, h, nil)
 	c, err := net.Dial("tcp", strings.Split(base, "/")[2])
 	if err != nil {
@@ -142,7 +142,7 @@ func TestDeadlineOfAnAnswerIsNotThatOfTheNext(t *testing.T) {
 		t.Fatal("graph: ", err)
 	}
 	io.Copy(io.Discard, resp.Body)
-	time.Sleep(2200 * time.Millisecond)
+	time.Sleep(1200 * time.Millisecond)
 	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	if resp, err := http.ReadResponse(from, nil); err != nil || resp.StatusCode != http.StatusNotFound {
 		t.Error("the answer of the service itself: ", err)

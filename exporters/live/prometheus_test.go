@@ -33,7 +33,7 @@ type prometheus struct {
 	base string
 }
 
-// startPrometheus starts a Prometheus that scrapes the metrics below base twice a second, and
+// startPrometheus starts a Prometheus that scrapes the metrics below base five times a second, and
 // evaluates the rules of docs/fleet.
 func startPrometheus(t *testing.T, base string) *prometheus {
 	t.Helper()
@@ -48,7 +48,7 @@ func startPrometheus(t *testing.T, base string) *prometheus {
 		t.Fatal(err)
 	}
 	config := fmt.Sprintf(`
-global: {scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}
+global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}
 rule_files: [%q]
 scrape_configs:
   - job_name: bottleneck
@@ -100,7 +100,7 @@ scrape_configs:
 // until waits for a condition, for at most a minute and a half.
 func (p *prometheus) until(what string, done func() bool) {
 	p.t.Helper()
-	for end := time.Now().Add(90 * time.Second); !done(); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(90 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			p.t.Fatalf("gave up waiting: %s", what)
 		}
@@ -186,11 +186,12 @@ func TestPrometheusRulesAndDashboard(t *testing.T) {
 	wg.Go(func() {
 		for ctx.Err() == nil {
 			execute(tasks, "check", func() { busy(20 * time.Microsecond) })
-			time.Sleep(time.Millisecond)
+			time.Sleep(10 * time.Millisecond)
 		}
 	})
 	h := newHandler(Options{Tasks: tasks, Version: "v1.2.3"}, nil, &growing{since: time.Now()})
 	p := startPrometheus(t, serve(t, h, nil))
+	t.Parallel() // it waits for five seconds before its first scrape: other tests run meanwhile
 	p.until("all rules have results", func() bool {
 		_, neck := p.one("instance:bottleneck_neck:ratio_rate5m")
 		_, dropped := p.one("instance:bottleneck_dropped:ratio_rate5m")
@@ -276,12 +277,13 @@ func TestPrometheusAgrees(t *testing.T) {
 		t.Skip("takes some seconds")
 	}
 	c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{Budget: 1})
+	base := serve(t, Handler(Options{Continuous: c, AllowRemote: true}), nil)
+	p := startPrometheus(t, base)
+	t.Parallel() // as above; no other parallel test traces
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer c.Stop()
-	base := serve(t, Handler(Options{Continuous: c, AllowRemote: true}), nil)
-	p := startPrometheus(t, base)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -294,7 +296,7 @@ func TestPrometheusAgrees(t *testing.T) {
 		// Functions of this test may be groups, too. The value of a group at its first
 		// scrape is in no rate.
 		v, ok := p.one("max(bottleneck_share_seconds_total" + group + " - min_over_time(bottleneck_share_seconds_total" + group + "[5m]))")
-		return ok && v > 4
+		return ok && v > 2
 	})
 	cancel()
 	wg.Wait()
