@@ -61,10 +61,10 @@ var programs = []causes.Program{
 	program("a request under a lock", "lock", "(*client).fetch", func(int) { lockedRequests() }),
 	program("asking whether it is done", "scheduler", "awaited", func(int) { awaited() }),
 	program("a lock on one processor", "lock", "(*counter).hold", func(int) { oneProc(locked) }),
-	program("a lock in a handler", "lock", "(*visits)", func(int) { causes.Served(&visits{n: map[string]int{}}, 16, 480) }),
+	program("a lock in a handler", "lock", "(*visits)", func(int) { causes.Served(&visits{n: map[string]int{}}, 16, 160) }),
 	program("a handler's lock on four processors", "lock", "(*visits)", func(int) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-		causes.Served(&visits{n: map[string]int{}}, 16, 480)
+		causes.Served(&visits{n: map[string]int{}}, 16, 160)
 	}),
 	program("a serial part beside a ticker", "serial", "serially", func(p int) { besideTicker(p) }),
 	program("a serial sum of parallel counts", "serial", "join", reduced),
@@ -82,14 +82,14 @@ type dictionary struct {
 }
 
 func calls() {
-	causes.Each(2, 40, func(int) {
+	causes.Each(2, 20, func(int) {
 		block()
 		causes.Spin(100_000)
 	})
 }
 
 func sleeper() {
-	for range 40 {
+	for range 20 {
 		time.Sleep(2 * time.Millisecond)
 		causes.Spin(100_000)
 	}
@@ -98,7 +98,7 @@ func sleeper() {
 func ticking() {
 	t := time.NewTicker(3 * time.Millisecond)
 	defer t.Stop()
-	for range 30 {
+	for range 20 {
 		<-t.C
 		causes.Spin(100_000)
 	}
@@ -112,7 +112,7 @@ func listen() {
 	}
 	defer conn.Close()
 	var b [1]byte
-	for range 40 {
+	for range 20 {
 		conn.SetReadDeadline(time.Now().Add(2 * time.Millisecond))
 		conn.ReadFrom(b[:])
 		causes.Spin(100_000)
@@ -120,9 +120,9 @@ func listen() {
 }
 
 func pingPong(threads bool) {
-	hops := 40_000
+	hops := 15_000
 	if threads { // each takes ten times as long
-		hops = 6_000
+		hops = 2_000
 	}
 	ping, pong := make(chan int), make(chan int)
 	var wg sync.WaitGroup
@@ -159,7 +159,7 @@ func forget() {
 	}
 }
 
-func crowd(procs int) { causes.Parallel(6*procs, func(int) { causes.Spin(30_000_000 / procs) }) }
+func crowd(procs int) { causes.Parallel(6*procs, func(int) { causes.Spin(15_000_000 / procs) }) }
 
 // idle has a server that gets no requests.
 func idle() {
@@ -188,7 +188,7 @@ func journal() {
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
-	for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
+	for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
 		enter(f)
 	}
 }
@@ -201,7 +201,7 @@ func enter(f *os.File) {
 // logged has goroutines that log with one Logger, whose lock is held while it writes slowly.
 func logged(procs int) {
 	l := log.New(slow{}, "", 0)
-	causes.Each(2*procs, 100, func(int) {
+	causes.Each(2*procs, 60, func(int) {
 		note(l)
 		causes.Spin(30_000)
 	})
@@ -240,7 +240,7 @@ func (b *bucket) wait(every time.Duration) {
 
 func rated() {
 	b := &bucket{}
-	causes.Each(4, 30, func(int) {
+	causes.Each(4, 15, func(int) {
 		b.wait(2 * time.Millisecond)
 		causes.Spin(20_000)
 	})
@@ -259,7 +259,7 @@ func pulled() {
 }
 
 func pulledValues(yield func(int) bool) {
-	for i := range 30_000 {
+	for i := range 20_000 {
 		causes.Spin(5_000)
 		if !yield(i) {
 			return
@@ -270,14 +270,14 @@ func pulledValues(yield func(int) bool) {
 // shared has goroutines request the same value at the same time.
 func shared(procs int) {
 	var group singleflight.Group
-	causes.Each(4*procs, 4, func(int) { lookUp(&group, 40_000_000) })
+	causes.Each(4*procs, 4, func(int) { lookUp(&group, 15_000_000) })
 }
 
 // sharedOften does so with less work, so that goroutines also wait for the lock of the group, which
 // is not held during the work.
 func sharedOften() {
 	var group singleflight.Group
-	causes.Each(16, 60, func(int) {
+	causes.Each(16, 20, func(int) {
 		lookUp(&group, 3_000_000)
 		causes.Spin(20_000)
 	})
@@ -309,7 +309,7 @@ func (f *filled) get(key int) {
 func filling(procs int) {
 	f := &filled{of: map[int]bool{}}
 	causes.Parallel(4*procs, func(int) {
-		for key := range 100 {
+		for key := range 50 {
 			f.get(key)
 			causes.Spin(20_000)
 		}
@@ -380,7 +380,7 @@ func lockedRequests() {
 	server := httptest.NewServer(http.HandlerFunc(late))
 	defer server.Close()
 	c := &client{url: server.URL}
-	causes.Each(8, 8, func(int) {
+	causes.Each(8, 5, func(int) {
 		c.fetch()
 		causes.Spin(20_000)
 	})
@@ -423,7 +423,7 @@ func oneByOne() {
 		return
 	}
 	defer hangUp()
-	for range 4000 {
+	for range 1500 {
 		if p.ask() != nil {
 			return
 		}
@@ -437,7 +437,7 @@ func oneConnection() {
 		return
 	}
 	defer hangUp()
-	causes.Each(12, 20, func(int) {
+	causes.Each(12, 10, func(int) {
 		if p.ask() != nil {
 			return
 		}
@@ -540,7 +540,7 @@ func need(once *sync.Once) {
 func yielding(procs int) {
 	var turn atomic.Int64
 	causes.Parallel(procs, func(i int) {
-		for n := range 40 {
+		for n := range 20 {
 			for turn.Load() != int64(n*procs+i) {
 				runtime.Gosched()
 			}
@@ -572,7 +572,7 @@ func asked(procs int) {
 	go own(questions)
 	causes.Parallel(2*procs, func(int) {
 		answers := make(chan int)
-		for range 100 {
+		for range 60 {
 			questions <- answers
 			<-answers
 			causes.Spin(10_000)
@@ -593,13 +593,13 @@ func own(questions <-chan chan int) {
 // few has fewer goroutines than processors.
 func few() {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(6))
-	causes.Parallel(2, func(int) { causes.Spin(60_000_000) })
+	causes.Parallel(2, func(int) { causes.Spin(30_000_000) })
 }
 
 // alone has more goroutines than its one processor.
 func alone() {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	causes.Parallel(4, func(int) { causes.Spin(25_000_000) })
+	causes.Parallel(4, func(int) { causes.Spin(15_000_000) })
 }
 
 func deliver(late chan<- int) { late <- 1 }
@@ -608,7 +608,7 @@ func deliver(late chan<- int) { late <- 1 }
 func refreshed(procs int) {
 	d := &dictionary{words: map[int]int{1: 1}}
 	var stop sync.WaitGroup
-	end := time.Now().Add(250 * time.Millisecond)
+	end := time.Now().Add(150 * time.Millisecond)
 	stop.Go(func() {
 		for time.Now().Before(end) {
 			refresh(d)
@@ -638,7 +638,7 @@ func read(d *dictionary) {
 
 // beside has a goroutine that computes all the time, and one that polls occasionally.
 func beside() {
-	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)
 	defer cancel()
 	go func() {
 		for ctx.Err() == nil {
@@ -695,7 +695,7 @@ func (r *register) read() {
 
 // measured has goroutines that read the sizes of the heap all the time.
 func measured(procs int) {
-	causes.Each(procs, 3000, func(int) { measure() })
+	causes.Each(procs, 1000, func(int) { measure() })
 }
 
 func measure() {
@@ -706,7 +706,7 @@ func measure() {
 
 // collected has one goroutine that requests collections while others work.
 func collected(procs int) {
-	causes.Each(procs, 150, func(i int) {
+	causes.Each(procs, 40, func(i int) {
 		causes.Spin(50_000)
 		if i == 0 {
 			collect()
@@ -720,7 +720,7 @@ func collect() { runtime.GC() }
 func awaited() {
 	var done atomic.Bool
 	go func() {
-		causes.Spin(150_000_000)
+		causes.Spin(30_000_000)
 		done.Store(true)
 	}()
 	for !done.Load() {
@@ -737,7 +737,7 @@ func oneProc(run func()) {
 // locked has goroutines that hold a lock nearly all of the time.
 func locked() {
 	var c counter
-	causes.Each(8, 200, func(int) { c.hold() })
+	causes.Each(8, 100, func(int) { c.hold() })
 }
 
 type counter struct{ mu sync.Mutex }
@@ -777,7 +777,7 @@ func besideTicker(procs int) {
 	stop := make(chan struct{})
 	defer close(stop)
 	go func() {
-		t := time.NewTicker(10 * time.Millisecond)
+		t := time.NewTicker(4 * time.Millisecond)
 		defer t.Stop()
 		for {
 			select {
@@ -789,11 +789,11 @@ func besideTicker(procs int) {
 		}
 	}()
 	serially()
-	causes.Parallel(2*procs, func(int) { causes.Spin(100_000_000 / procs) })
+	causes.Parallel(2*procs, func(int) { causes.Spin(40_000_000 / procs) })
 }
 
 //go:noinline
-func serially() { causes.Spin(150_000_000) }
+func serially() { causes.Spin(60_000_000) }
 
 // polling checks after each tick whether something has happened.
 func polling() {
