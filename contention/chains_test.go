@@ -10,7 +10,7 @@ import (
 // manyChains is the number of call chains in the tests of bounded memory.
 func manyChains() int {
 	if race.Enabled {
-		return 1 << 17
+		return 1 << 15
 	}
 	return 1 << 20
 }

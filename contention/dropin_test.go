@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,6 +96,7 @@ func goCommand(t *testing.T) (path, root string) {
 }
 
 func TestGoDistributionsTests(t *testing.T) {
+	t.Parallel() // waits for the programs
 	goTool, root := goCommand(t)
 	src := filepath.Join(root, "src", "sync")
 	dir := t.TempDir()
@@ -137,24 +139,31 @@ func TestGoDistributionsTests(t *testing.T) {
 	}
 	write("go.sum", string(sum))
 
-	run := func(collect string, args ...string) {
+	build := []string{"test", "-c", "-vet=off", "-mod=mod", "-o", "locks.exe", "./locks"}
+	if race.Enabled {
+		build = slices.Insert(build, 1, "-race")
+	}
+	run := func(collect, name string, args ...string) {
 		t.Helper()
-		cmd := exec.Command(goTool, append([]string{"test", "-count=1", "-short", "-mod=mod"}, args...)...)
+		cmd := exec.Command(name, args...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "DROPIN_COLLECT="+collect, "GOPROXY=off", "GOFLAGS=", "GOWORK=off")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
-			t.Errorf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+			t.Errorf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 		}
 		if testing.Verbose() {
-			t.Logf("go %s: %s", strings.Join(args, " "), out)
+			t.Logf("%s %s: %s", name, strings.Join(args, " "), out)
 		}
 	}
-	run("", "-bench=.", "-benchtime=1000x", "./locks")
-	run("1", "-bench=.", "-benchtime=1000x", "./locks")
+	run("", goTool, build...)
+	locks := filepath.Join(dir, "locks.exe")
 	if race.Enabled {
-		run("1", "-race", "./locks")
+		run("1", locks, "-test.short")
+		return
 	}
+	run("", locks, "-test.short", "-test.bench=.", "-test.benchtime=1000x")
+	run("1", locks, "-test.short", "-test.bench=.", "-test.benchtime=1000x")
 }
 
 // go vet must report copies of all lock types.

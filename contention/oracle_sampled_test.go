@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
@@ -85,13 +86,13 @@ func readReplay(t *testing.T, name string) (rs []replayed) {
 	return rs
 }
 
-// TestSampledIntervalsContainTheTruth replays waits 100 times, each time with other random
+// TestSampledIntervalsContainTheTruth replays waits 32 times, each time with other random
 // numbers, which are the same in every test. Totals are exact in all replays. The 95 % intervals
-// of the time that waiters lost to owners contain the truth in at least 90, unless the profile
+// of the time that waiters lost to owners contain the truth in at least 90 %, unless the profile
 // warns that too few waits were recorded. The mean of the estimates is the truth, except for what
 // the profile marks as not sampled.
 func TestSampledIntervalsContainTheTruth(t *testing.T) {
-	const runs = 100
+	runs := 32 / min(race.Slowdown, 3)
 	collecting(t, Options{})
 	var chains [owners]*callstack.Chain
 	for i := range chains {
@@ -152,7 +153,7 @@ func TestSampledIntervalsContainTheTruth(t *testing.T) {
 				var observed int64
 				for _, row := range p.Waits {
 					observed += row.Observed
-					missing += float64(row.Unattributed) / runs
+					missing += float64(row.Unattributed) / float64(runs)
 				}
 				for by := range owners {
 					var estimate, stdErr time.Duration
@@ -163,8 +164,8 @@ func TestSampledIntervalsContainTheTruth(t *testing.T) {
 						}
 					}
 					z := float64(estimate) - truth[by]
-					estimates[by] += float64(estimate) / runs
-					squares[by] += z * z / runs
+					estimates[by] += float64(estimate) / float64(runs)
+					squares[by] += z * z / float64(runs)
 					if observed < fewDrawn {
 						unknown++
 						continue
@@ -178,7 +179,7 @@ func TestSampledIntervalsContainTheTruth(t *testing.T) {
 			for by := range owners {
 				bias := (estimates[by] - truth[by]) / truth[by]
 				t.Logf("%s, 1 in %d, owner %d: mean of the estimates %+.1f %% off, each by %.1f %%, %.1f %% are not sampled", name, w, by, 100*bias, 100*math.Sqrt(squares[by])/truth[by], 100*missing/truth[by])
-				if noise := 3 * math.Sqrt(squares[by]/runs); estimates[by] > truth[by]+noise || estimates[by] < truth[by]-missing-noise {
+				if noise := 3 * math.Sqrt(squares[by]/float64(runs)); estimates[by] > truth[by]+noise || estimates[by] < truth[by]-missing-noise {
 					t.Errorf("%s, 1 in %d, owner %d: the mean of the estimates is %+.1f %% off", name, w, by, 100*bias)
 				}
 			}

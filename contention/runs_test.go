@@ -69,13 +69,13 @@ func blamedOn(p *Profile) (blamed, stdErr [2]time.Duration) {
 }
 
 // In a run of short holds, few are seen. The blame of their owner is the time for which it held
-// the lock: in the mean of many runs, and within the stated interval in 90 of 100.
+// the lock: in the mean of many runs, and within the stated interval in 90 %.
 func TestRunsOfShortHolds(t *testing.T) {
 	if callstack.Goid() == 0 {
 		t.Skip("no goroutine ids: all holds are seen")
 	}
 	const n = 2000
-	runs := 100
+	runs := 40
 	if race.Enabled { // everything is 20 times slower
 		runs = 10
 	}

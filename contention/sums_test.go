@@ -34,7 +34,7 @@ func (h *madeHold) lost(w *wait) (held, because int64) {
 // the order in which they began, and are settled in another order, partly before the call chains
 // of the owners are known. The blame in the profile is what each wait lost to each hold.
 func TestBlameByCumulativeSums(t *testing.T) {
-	for seed := range uint64(60 / min(race.Slowdown, 3)) {
+	for seed := range uint64(30 / min(race.Slowdown, 3)) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		s := newSession(Options{}, now())
 		info := newLockInfo()
@@ -241,7 +241,7 @@ func (q *madeQueue) step() {
 		return
 	}
 	w = q.waits[0]
-	q.waits = append(q.waits[:0], q.waits[1:]...)
+	q.waits = q.waits[1:]
 	w.end, w.last = q.at, q.st.seq.Load()
 	q.account.add(&w)
 }
@@ -303,7 +303,7 @@ func TestSettlingOfRWMutexDependsOnCallChains(t *testing.T) {
 				reader.end, reader.last, reader.granted = at+210, st.seq.Load(), at+200
 				a.add(&reader)
 				a.add(&waits[0])
-				waits = append(waits[:0], waits[1:]...)
+				waits = waits[1:]
 			} else {
 				leave(3, holder{acquired: at + 100, released: at + 200})
 			}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
@@ -99,6 +100,10 @@ func TestNoDependenceOnSyncInternals(t *testing.T) {
 // program in testdata/model runs the code itself with its imports replaced, so each operation on a
 // word or on a lock of package sync is a step.
 func TestLockWordsInEveryInterleaving(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the program is the same without the race detector")
+	}
+	t.Parallel() // waits for the program
 	goTool := testenv.Program(t, "go")
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata/model")); err != nil {
