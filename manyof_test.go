@@ -123,20 +123,21 @@ func TestBytesPerLiveGoroutine(t *testing.T) {
 		}
 		return most - before
 	}
-	for _, c := range []struct {
+	type analysis struct {
 		name string
 		opt  func() bottleneck.Options
 		most int64
-	}{
+	}
+	for _, c := range testenv.Some([]analysis{
 		{"replay", func() bottleneck.Options { return bottleneck.Options{Want: bottleneck.WantInfo} }, 360},
 		{"boxes", func() bottleneck.Options { return bottleneck.Options{Want: bottleneck.WantBottle} }, 440},
 		{"ledger", func() bottleneck.Options {
 			return bottleneck.Options{Want: bottleneck.WantInfo, Observers: []timeline.Observer{ledger.NewObserver(ledger.Options{})}}
 		}, 415},
 		{"all", func() bottleneck.Options { return bottleneck.Options{Want: bottleneck.WantVerdict} }, 1120},
-	} {
-		n := max(testenv.Rounds(40_000), 20_000)
-		each := (blocked(2*n, c.opt()) - blocked(n, c.opt())) / int64(n)
+	}) {
+		const n = 20_000
+		each := (blocked(2*n, c.opt()) - blocked(n, c.opt())) / n
 		t.Logf("%s: %d bytes", c.name, each)
 		if each > c.most {
 			t.Errorf("%s: a goroutine takes %d bytes, want at most %d", c.name, each, c.most)

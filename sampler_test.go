@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // phase is a time in which a simulated program behaves the same: a group has a constant share, and
@@ -161,7 +162,7 @@ func TestSampledShareIsUnbiased(t *testing.T) {
 		"alternating, for 20 s":  {func(rng *rand.Rand) []phase { return alternating(rng)[:20] }, 0.04},
 		"heavy-tailed, for 20 s": {func(rng *rand.Rand) []phase { return heavyTailed(rng)[:20] }, 0.04},
 	} {
-		const runs = 600
+		runs := max(testenv.Rounds(600), 200) // of fewer, too many may be wrong by chance
 		var off, off2, width, biased, seen float64
 		var within, n int
 		for seed := range uint64(runs) {
@@ -187,9 +188,10 @@ func TestSampledShareIsUnbiased(t *testing.T) {
 				t.Errorf("%s, seed %d: more than a minute's worth waits to be read: %.1f s of processor time", name, seed, float64(rest)*simulatedPerByte)
 			}
 		}
-		mean, se := off/runs, math.Sqrt(off2/runs/runs)
+		of := float64(runs)
+		mean, se := off/of, math.Sqrt(off2/of/of)
 		t.Logf("%-30s %.0f bursts a run, %.1f %% of the time, off by %+.3f ± %.3f on average (%.3f by itself), without weights %+.3f; interval ± %.3f, right in %.1f %%",
-			name, float64(n)/runs, 100*seen/runs, mean, 1.96*se, math.Sqrt(off2/runs), biased/runs, width/runs, 100*float64(within)/runs)
+			name, float64(n)/of, 100*seen/of, mean, 1.96*se, math.Sqrt(off2/of), biased/of, width/of, 100*float64(within)/of)
 		if math.Abs(mean) > 4*se+0.005 {
 			t.Errorf("%s: off by %+.4f ± %.4f on average: not fair", name, mean, se)
 		}

@@ -46,7 +46,7 @@ func TestSoak(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	top := filepath.Join(t.TempDir(), "bottleneck.exe")
-	if text, err := exec.Command(testenv.Program(t, "go"), "build", "-o", top, "../../cmd/bottleneck").CombinedOutput(); err != nil {
+	if text, err := exec.Command(testenv.Program(t, "go"), "build", "-ldflags=-s -w", "-o", top, "../../cmd/bottleneck").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	before := runtime.NumGoroutine()
