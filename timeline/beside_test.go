@@ -24,7 +24,7 @@ func atLeastTwo(t *testing.T) {
 func TestBeside(t *testing.T) {
 	atLeastTwo(t)
 	for _, c := range corpus(t) {
-		if len(c.data) > 3<<20 || race.Enabled && len(c.data) > 200_000 {
+		if len(c.data) > 600_000 || race.Enabled && len(c.data) > 100_000 {
 			continue
 		}
 		for i, data := range [][]byte{c.data, c.data[:len(c.data)*2/3]} {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/bottleneck-go/bottleneck/internal/race"
 )
 
 // The corpus: recorded traces, shared with the other packages of the module. The README files in
@@ -67,6 +69,10 @@ func corpus(t testing.TB) []recorded {
 	}
 	return all
 }
+
+// slow reports whether a trace takes long under the race detector, which finds in it what it finds in
+// the others.
+func (c *recorded) slow() bool { return race.Enabled && len(c.data) > 200_000 }
 
 // smallTrace returns one small trace of the corpus.
 func smallTrace(t testing.TB, name string) []byte {

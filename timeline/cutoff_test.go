@@ -26,7 +26,7 @@ func TestCutTraceAgreesWithTheWhole(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			step := step
 			if len(data) > 50_000 {
-				step = len(data) / 29
+				step = len(data) / 13 * (1 + race.Slowdown/10)
 			}
 			whole := newStretches()
 			mustRead(t, data, Options{}, whole)

@@ -5,6 +5,9 @@ import "testing"
 // The guarantees of a pass hold for every recorded trace, in pieces and as a whole.
 func TestInvariants(t *testing.T) {
 	for _, c := range corpus(t) {
+		if c.real && c.slow() {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			pieces := [][]byte{c.data}
 			if parts := generations(t, c.data); len(parts) > 1 {

@@ -155,7 +155,7 @@ func truncate(t *testing.T, before, last []byte, whole int, marked bool) (silent
 	data := slices.Concat(before, last[headerSize:])
 	step := 1
 	if race.Enabled {
-		step = 17
+		step = 37
 	}
 	first := len(before)
 	if whole == 0 {
@@ -194,7 +194,7 @@ func TestTruncatedCompressed(t *testing.T) {
 	data := smallTrace(t, "phases-go1.26.8.trace")
 	for _, how := range []string{"gzip", "zstd"} {
 		z := packed(t, data, how)
-		for n := 0; n < len(z); n += 7 {
+		for n := 0; n < len(z); n += 7 * race.Slowdown {
 			_, _, err := checkBroken(t, bytes.NewReader(z[:n]))
 			if err == nil {
 				t.Errorf("%s cut after %d of %d bytes: no error", how, n, len(z))
@@ -205,7 +205,7 @@ func TestTruncatedCompressed(t *testing.T) {
 
 // TestFlipped: a trace with any bit flipped does no harm.
 func TestFlipped(t *testing.T) {
-	flips := 1000
+	flips := 400
 	if race.Enabled {
 		flips = 150
 	}

@@ -44,7 +44,7 @@ func pieces(n int) func() int { return func() int { return n } }
 // in whatever pieces it arrives.
 func TestStreamSame(t *testing.T) {
 	for _, c := range corpus(t) {
-		if len(c.data) > 3<<20 || race.Enabled && len(c.data) > 200_000 {
+		if len(c.data) > 900_000 || race.Enabled && len(c.data) > 100_000 {
 			continue
 		}
 		want := &transcript{}

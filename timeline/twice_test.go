@@ -11,7 +11,7 @@ import (
 // TestReadTwice: the second pass shows the same calls as the first, and the same Info.
 func TestReadTwice(t *testing.T) {
 	for _, c := range corpus(t) {
-		if len(c.data) > 3<<20 || race.Enabled && len(c.data) > 200_000 {
+		if len(c.data) > 900_000 || race.Enabled && len(c.data) > 100_000 {
 			continue
 		}
 		first, second := &transcript{}, &transcript{}
@@ -35,7 +35,7 @@ func TestReadTwice(t *testing.T) {
 // observers of the whole, and a trace that keeps all guarantees.
 func TestReadTwiceFrom(t *testing.T) {
 	for _, c := range corpus(t) {
-		if len(c.data) > 8<<20 || race.Enabled && len(c.data) > 200_000 {
+		if len(c.data) > 900_000 || race.Enabled && len(c.data) > 100_000 {
 			continue
 		}
 		parts := []Time{0, 1, 3, 7, 9, 10, 11} // tenths of the trace

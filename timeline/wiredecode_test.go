@@ -437,9 +437,9 @@ func TestSameWhenCut(t *testing.T) {
 func TestSameWhenDamaged(t *testing.T) {
 	for _, name := range []string{"compute-go1.22.12.trace", "compute-go1.25.5.trace", "mutex-go1.26.8.trace"} {
 		data := smallTrace(t, name)
-		step := 11
+		step := 31
 		if race.Enabled {
-			step = 97
+			step = 197
 		}
 		broken := 0
 		for at := headerSize; at < len(data); at += step {
