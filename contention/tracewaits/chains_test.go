@@ -20,7 +20,7 @@ func heap() uint64 {
 // TestTraceChainsAreBounded: waits with very many call chains, as owners and waiters. All of them
 // would need several times the memory that the test allows.
 func TestTraceChainsAreBounded(t *testing.T) {
-	const kept, n = 1000, 1 << 17
+	const kept, n = 1000, 1 << 15
 	before := heap()
 	s := newScript(t, Options{MaxChains: kept, MaxPairs: kept})
 	s.g(1)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/exp/trace"
@@ -40,7 +41,7 @@ func checkNoLocks(t *testing.T, name string, p *contention.Profile) {
 // TestProgramsWithoutLocksHaveNoLocksInContention analyzes recorded programs and one that keeps
 // the collector busy, so that it stops goroutines to scan their stacks.
 func TestProgramsWithoutLocksHaveNoLocksInContention(t *testing.T) {
-	for _, name := range []string{"json-gogc5", "pgzip"} {
+	for _, name := range testenv.Some([]string{"pgzip", "json-gogc5"}) {
 		checkNoLocks(t, name, realTrace(t, name))
 	}
 	var buf bytes.Buffer
@@ -52,7 +53,7 @@ func TestProgramsWithoutLocksHaveNoLocksInContention(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			var keep [64][]byte
-			for i := range 1 << 14 {
+			for i := range testenv.Rounds(1 << 13) {
 				keep[i%len(keep)] = make([]byte, 4<<10)
 			}
 			runtime.KeepAlive(keep)
@@ -110,7 +111,7 @@ func (s *script) suspend(at timeline.Time, id int64, where string) {
 // count by the accessors of x/exp/trace, and their sites with those of "go tool trace
 // -pprof=syscall", which has the whole time of all system calls.
 func TestSyscallsAreListedByTheirSite(t *testing.T) {
-	for _, file := range []string{filepath.Join("..", "..", "testdata", "small", "sys-go1.26.8.trace.zst"), filepath.Join("..", "..", "testdata", "real", "stdlog-file.trace.zst")} {
+	for _, file := range testenv.Some([]string{filepath.Join("..", "..", "testdata", "small", "sys-go1.26.8.trace.zst"), filepath.Join("..", "..", "testdata", "real", "stdlog-file.trace.zst")}) {
 		p, err := ReadFile(context.Background(), file, Options{Syscalls: true})
 		if err != nil {
 			t.Fatal(err)

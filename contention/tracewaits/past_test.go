@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -16,7 +17,7 @@ func TestPastAgainstEveryNanosecond(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	one := &cause{parts: []causePart{{root: owner{g: 7}, links: 1}}}
 	other := &cause{parts: []causePart{{root: owner{g: 8}, links: 2}}}
-	for round := range 60 {
+	for round := range testenv.Rounds(60) {
 		p := &past{first: 100, end: 100, open: doingRunning, longPast: &noLongPast}
 		var did []doing
 		var roots []int64 // by nanosecond since 100; 0 means itself
