@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/internal/bulk"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // -generations limits the generations that are read, in all commands that read one trace.
@@ -96,11 +97,11 @@ func TestCommandsStopBeforeTheMemoryLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	const limit = "40MB"
-	for _, args := range [][]string{
+	for _, args := range testenv.Some([][]string{
 		{"graph", trace}, {"contention", trace}, {"tasks", trace}, {"speedup", "-estimate", trace},
 		{"report", "-o", filepath.Join(dir, "r.html"), trace},
 		{"diff", trace, trace}, {"graph", saved}, {"contention", saved}, {"tasks", saved},
-	} {
+	}) {
 		r := bottleneck(append([]string{args[0], "-memory", limit}, args[1:]...)...)
 		if r.status != exitFailure || !strings.Contains(r.err, "memory limit") || !strings.Contains(r.err, "-memory") || !strings.Contains(r.err, "40 MB") {
 			t.Errorf("%s: status %d, %q", args, r.status, r.err)

@@ -19,6 +19,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/critical"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -42,7 +43,7 @@ func TestEveryResultInEveryForm(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, c := range []struct {
+	for _, c := range testenv.Some([]struct {
 		name   string
 		args   string // without the input
 		inputs []string
@@ -139,7 +140,7 @@ func TestEveryResultInEveryForm(t *testing.T) {
 			u := saved.Utilizations()
 			return u[0].String(), u[2].String(), u[0].By == "the process" && u[1].Processors == 1.5 && math.Abs(u[1].Mean-.4) < 1e-9 && u[2].Half > 0
 		}},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			file := func(ending string) string { return filepath.Join(t.TempDir(), "result"+ending) }
 			txt, object, page := file(".txt"), file(".json"), file(".html")

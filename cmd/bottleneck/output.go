@@ -226,7 +226,7 @@ func forms[T any](table func(v T, d drawing) (*result.Table, error), draw func(v
 			}
 		}
 		svg := drawn(func(w io.Writer, p *picture.Drawing) error { return p.SVG(w) })
-		all["svg"], all["png"] = svg, drawn(png.Write)
+		all["svg"], all["png"] = svg, drawn(func(w io.Writer, p *picture.Drawing) error { return writePNG(w, p) })
 		all["html"] = func(w io.Writer, v T, d drawing) error {
 			var b strings.Builder
 			if err := svg(&b, v, d); err != nil {
@@ -315,3 +315,6 @@ func writeJSON(w io.Writer, v any) error {
 	_, err := w.Write(format.EscapeJSON(b.Bytes()))
 	return err
 }
+
+// writePNG writes pictures as PNG. Tests replace it.
+var writePNG = png.Write
