@@ -110,7 +110,7 @@ func TestTopFits(t *testing.T) {
 			for _, height := range []int{0, 1, 2, 5, 24, 400} {
 				for i, problem := range []string{"", "no answer for 3 s: " + name} {
 					opt := text.Options{Width: width, Color: i == 0}
-					for _, groups := range []int{0, 3, 300} {
+					for _, groups := range []int{0, 3, 60} {
 						v := hostileView(name, groups, 2*time.Second, problem)
 						v.Skip, v.Height = 7, height
 						checkFrame(t, top(t, v, opt), height, opt)
