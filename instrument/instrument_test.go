@@ -151,6 +151,21 @@ func TestOwners(t *testing.T) {
 	}
 }
 
+// TestPinned: a goroutine that must not be preempted unlocks a mutex as usual. It had yielded while
+// another one recorded a hold, which is a fatal error.
+func TestPinned(t *testing.T) {
+	exe := buildApp(t)
+	for range testenv.Rounds(4) {
+		_, stderr, report, err := record(t, exec.Command(exe, "pinned"))
+		if err != nil {
+			t.Fatal(err, string(stderr))
+		}
+		if len(report.Contention.Waits) == 0 {
+			t.Error("no goroutine has waited for the mutex")
+		}
+	}
+}
+
 // samples counts CPU samples.
 type samples struct {
 	timeline.Base

@@ -120,6 +120,18 @@ func main() {
 		signal.Notify(signals, syscall.SIGTERM)
 	}
 	switch how {
+	case "pinned": // unlocks a mutex of package sync where a goroutine must not yield
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 5_000 {
+					p := new(sync.Pool) // whose first use is that
+					p.Put(p)
+				}
+			})
+		}
+		wg.Wait()
+		return
 	case "gone":
 		syscall.Exit(5)
 	case "exec": // begins again
