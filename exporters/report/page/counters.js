@@ -64,7 +64,7 @@ async function tryCondition(input) {
 	try {
 		await engine.answer(emptySelection(), {filter: text});
 	} catch (err) {
-		return trouble(err, input);
+		return err.name === "AbortError" ? tryCondition(input) : trouble(err, input); // a redraw may have overtaken it
 	}
 	input.value = "";
 	input.removeAttribute("aria-invalid");
