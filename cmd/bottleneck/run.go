@@ -108,9 +108,13 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string) error {
 		return errors.Join(ran, err)
 	}
 	fmt.Fprintln(std.out)
+	const lost = "the end of a program by SIGKILL or syscall.Exit loses the last second"
+	if st, gone := os.Stat(longest); gone == nil && st.Size() == 0 {
+		return errors.Join(err, fmt.Errorf("%s is empty: %s", oneLine(longest), lost), ran)
+	}
 	failure := f.verdict.run(context.WithoutCancel(ctx), std, []string{longest})
 	if cut := (*timeline.Error)(nil); errors.As(failure, &cut) && cut.Read.Generations == 0 {
-		failure = fmt.Errorf("%w: the end of a program by SIGKILL or syscall.Exit loses the last second", failure)
+		failure = fmt.Errorf("%w: %s", failure, lost)
 	}
 	return errors.Join(err, failure, ran)
 }
@@ -162,7 +166,7 @@ func checkProgram(args []string) error {
 // keep moves the recordings out of dir, and returns the name of the longest, "" if there is none.
 func (f *runFlags) keep(std stdio, dir string) (longest string, err error) {
 	found, err := os.ReadDir(dir)
-	var most int64
+	most := int64(-1) // an empty one is better than none: it has a reason
 	for _, e := range found {
 		name := filepath.Join(f.dir, e.Name())
 		if !strings.HasSuffix(name, ".trace") {
