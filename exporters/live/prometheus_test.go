@@ -191,7 +191,7 @@ func TestPrometheusRulesAndDashboard(t *testing.T) {
 	})
 	h := newHandler(Options{Tasks: tasks, Version: "v1.2.3"}, nil, &growing{since: time.Now()})
 	p := startPrometheus(t, serve(t, h, nil))
-	t.Parallel() // it waits for five seconds before its first scrape: other tests run meanwhile
+	t.Parallel() // it waits for five seconds before its first scrape: other tests run in that time
 	p.until("all rules have results", func() bool {
 		_, neck := p.one("instance:bottleneck_neck:ratio_rate5m")
 		_, dropped := p.one("instance:bottleneck_dropped:ratio_rate5m")
