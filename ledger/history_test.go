@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -111,7 +112,7 @@ func TestRemovedSpells(t *testing.T) {
 // Beginning the list of pieces anew changes no row.
 func TestFoldingChangesNoRow(t *testing.T) {
 	defer func(n int) { maxPieces = n }(maxPieces)
-	for seed := range uint64(1000) {
+	for seed := range uint64(testenv.Rounds(1000)) {
 		whole, _, _, _ := play(seed, Options{})
 		most := maxPieces
 		maxPieces = 2

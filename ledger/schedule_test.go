@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -154,7 +155,7 @@ func field[T any](v reflect.Value, name string) *T {
 // For random schedules, the ledger has the right capacity, running time, queue, and empty
 // processors by running group, to the nanosecond.
 func TestRandomSchedules(t *testing.T) {
-	for seed := range uint64(2000) {
+	for seed := range uint64(testenv.Rounds(2000)) {
 		opt := Options{}
 		if seed%3 == 1 {
 			opt.From, opt.To = 5*time.Millisecond, 40*time.Millisecond

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -39,7 +40,7 @@ func stacksHold(l *Ledger) string {
 }
 
 func TestStacksSumToRows(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(testenv.Rounds(300)) {
 		opt := Options{Stacks: true}
 		if seed%3 == 1 {
 			opt.From, opt.To = 5*time.Millisecond, 40*time.Millisecond

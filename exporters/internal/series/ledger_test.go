@@ -5,13 +5,15 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // Random totals with new groups, small ones folded under changing names, restarts and rounding,
 // read at random times: counters only grow, are few, and sum to what was counted, to the
 // nanosecond.
 func TestLedgerAgainstRandomTotals(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(testenv.Rounds(200)) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		limit := 1 + r.IntN(6)
 		n := &names{limit: limit}
