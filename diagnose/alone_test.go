@@ -206,3 +206,22 @@ func TestBoundIfGoroutinesThenOverlap(t *testing.T) {
 		}
 	}
 }
+
+// A wait and its end take some running time, at most 10 µs, which a repair saves, too.
+func TestBoundOfManyWaits(t *testing.T) {
+	for waits, bound := range map[int64]float64{
+		9:      2,
+		10_000: 2 / 0.9,
+		50_001: 0, // half of what would be left
+	} {
+		take := timeline.Place{Func: "main.take", File: "/src/main.go", Line: 7}
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Slices: waits, Rows: []ledger.Row{
+			{Category: ledger.Outside, Group: "main.take", Site: take, Wait: "sleep", Beside: ledger.None, Time: time.Second, Count: 2 * waits},
+			{Category: ledger.Code, Group: "main.take", Site: take, Time: time.Second, Count: 9},
+		}}
+		f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]
+		if f.Kind != diagnose.Sleep || math.Abs(f.Gain-bound) > 1e-9 || (bound == 0) != strings.Contains(f.Basis, "more because waiting") {
+			t.Errorf("%d waits: %s gains %v (%s), want %v", waits, f.Title, f.Gain, f.Basis, bound)
+		}
+	}
+}

@@ -147,12 +147,35 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Advice = "What the program waited for shows in a larger window."
 		}
 	}
-	if waking := time.Duration(max(c.count, c.waits)) * tinyRunning; d.l.Rows[c.rows[0]].Category.Empty() && waking > (d.l.Capacity-c.lost)/100 {
-		without(&f, "these waits", "because waiting and waking take running time, too")
-	} else if f.Gain > 0 {
+	if f.Gain > 0 {
 		d.overlap(&f, c)
+		if d.l.Rows[c.rows[0]].Category.Empty() {
+			d.waking(&f, min(max(c.count, c.waits), d.l.Slices)) // one wait may leave several processors idle
+		}
 	}
 	return f
+}
+
+// maxWaking bounds the running time that one wait and its end take, which a repair saves: the system
+// call that wakes another processor is most of it.
+const maxWaking = 10 * time.Microsecond
+
+// waking raises the bound of a finding whose repair saves that many waits. There is no bound if waiting
+// and waking may be most of what the program would still do, and none for a lock that is often waited
+// for: goroutines may also have spun for it, and got it.
+func (d *diagnosis) waking(f *verdict.Finding, waits int64) {
+	saved, of := float64(waits*int64(maxWaking)), float64(d.l.Capacity)
+	if f.Basis == longestBasis {
+		of = float64(d.l.Wall) // all waits may be those of this goroutine
+	}
+	rest := of / f.Gain
+	switch {
+	case saved > rest/2, f.Kind == Lock && saved > rest/100:
+		without(f, "these waits", "because waiting and waking take running time, too")
+	case saved > rest/100:
+		f.Gain = of / (rest - saved)
+		f.Basis += fmt.Sprintf(", and %s less running for each of %s", format.Duration(maxWaking), format.Plural(waits, "wait", "waits"))
+	}
 }
 
 // overlap raises the bound of a wait that let goroutines run one by one: without it, they may run at
