@@ -60,6 +60,8 @@ type sums struct {
 	inC      *ledger.Row   // the largest of C code
 	shared   time.Duration // of code in atomic operations and RWMutexes
 	sharedAt *ledger.Row   // the largest of these
+	yields   int64         // after which goroutines ran again
+	yieldsAt *ledger.Row   // the most frequent of these
 }
 
 // ran is what the goroutines of a group did.
@@ -215,6 +217,9 @@ func (d *diagnosis) index() {
 			}
 		case r.Wait == timeline.WaitYield.String():
 			d.asked[r.Site] = 0
+			if d.yields += r.Count; d.yieldsAt == nil || r.Count > d.yieldsAt.Count {
+				d.yieldsAt = r
+			}
 		case r.All && r.Waker == r.Group && r.WakerSite.Func == r.Site.Func: // else it may release a limit
 			d.barriers[r.Site] = true
 		case r.Wait == timeline.WaitSemaphore.String():

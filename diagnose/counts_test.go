@@ -1,6 +1,7 @@
 package diagnose_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,35 @@ func TestMoreProcessorsAreFirstIfNothingIsLost(t *testing.T) {
 		if v := diagnose.New(diagnose.Results{Ledger: l}); len(v.Findings) < 2 || v.Findings[0].Kind != tt.first {
 			t.Errorf("%v in calls: %+v", tt.calls, v.Findings)
 		}
+	}
+}
+
+// Goroutines that only yield until something has happened are ready, but have no work.
+func TestYieldingNeedsNoProcessors(t *testing.T) {
+	at := timeline.Place{Func: "main.await", File: "/src/main.go", Line: 7}
+	const ms = time.Millisecond
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Queue: 200 * time.Second, Queued: time.Second, Slices: 90_000, Rows: []ledger.Row{
+		{Category: ledger.Code, Group: "main.compute", Time: 1960 * ms, Count: 400},
+		{Category: ledger.Scheduler, Group: "main.compute", Site: at, Wait: "yield", Time: 40 * ms, Count: 88_000},
+	}}
+	v := diagnose.New(diagnose.Results{Ledger: l})
+	if f := &v.Findings[0]; f.Kind != diagnose.Saturated || f.Title != "It uses its processors, but may not progress: goroutines yielded 88,000 times, most at main.await main.go:7." {
+		t.Error(f.Title)
+	}
+	if slices.ContainsFunc(v.Findings, func(f verdict.Finding) bool { return f.Kind == diagnose.MoreProcs }) {
+		t.Error("more processors")
+	}
+}
+
+// A goroutine that time.AfterFunc starts has waited nowhere.
+func TestTimersThatStartGoroutines(t *testing.T) {
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+		{Category: ledger.Outside, Group: "main.step", Wait: "created", Beside: ledger.None, Time: 1500 * time.Millisecond, Count: 400},
+		{Category: ledger.Code, Group: "main.step", Site: timeline.Place{Func: "main.step", File: "/src/main.go", Line: 7}, Time: 500 * time.Millisecond, Count: 400},
+	}}
+	f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]
+	if f.Title != "Waiting for timers that start goroutines (time.AfterFunc) left 75% of the capacity idle, most for main.step (75%)." || len(f.Where) == 0 || f.Where[0].Line != 7 {
+		t.Errorf("%s %v", f.Title, f.Where)
 	}
 }
 

@@ -273,6 +273,11 @@ func (d *diagnosis) little() time.Duration { return d.of[ledger.Code] / 6 }
 // Goroutines that fight for the memory of these run, but do not get on.
 func (d *diagnosis) fights() bool { return d.shared >= d.l.Capacity/4 }
 
+// mostlyYields reports whether most slices of running began after a yield. Goroutines that yield are
+// ready, but may only wait for others: that they are many does not show that there is work for more
+// processors.
+func (d *diagnosis) mostlyYields() bool { return d.yields >= 1000 && d.yields > d.l.Slices/2 }
+
 // manyTiny is the running time of goroutines that are too short from which they are what the
 // program does.
 func (d *diagnosis) manyTiny() time.Duration {

@@ -113,7 +113,12 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 	case Sleep:
 		f.Title, f.Advice = idles("Sleeping", at, lost, d.times(c, "time", "times")), "Wait for what is expected instead of sleeping, if the program has work to do."
 	case Timer:
-		f.Title, f.Advice = idles("Waiting for a timer", at, lost, d.times(c, "time", "times")), "A ticker, a rate limiter or a deadline sets the pace there, not the processors."
+		f.Title = idles("Waiting for a timer", at, lost, d.times(c, "time", "times"))
+		if c.place == (timeline.Place{}) && top.Wait == timeline.WaitCreated.String() {
+			f.Title = fmt.Sprintf("Waiting for timers that start goroutines (time.AfterFunc) left %s of the capacity idle, most for %s.", lost, d.mostGroups(c, 2))
+			f.Where = d.hotPlaces(top.Group)
+		}
+		f.Advice = "A ticker, a rate limiter or a deadline sets the pace there, not the processors."
 	case Network:
 		d.network(&f, c, at, lost)
 	case Cgo:
@@ -979,7 +984,7 @@ func (d *diagnosis) after(costly []verdict.Finding) []verdict.Finding {
 			f.Title = fmt.Sprintf("GOMAXPROCS is 1: for %s of the time the processor was in use and other goroutines were ready: %s on average.", queued, ready)
 			limited = slices.ContainsFunc(d.causes, func(c *cause) bool { return c.queue })
 		}
-		if !limited && used > d.l.Capacity*7/10 && d.spreads() && !d.fights() {
+		if !limited && used > d.l.Capacity*7/10 && d.spreads() && !d.fights() && !d.mostlyYields() {
 			out = append(out, f)
 		}
 	}
@@ -1016,6 +1021,12 @@ func (d *diagnosis) saturated(only bool) verdict.Finding {
 		f.Where = d.from(d.sharedAt.Site, d.sharedAt.Callers)
 		f.Title = fmt.Sprintf("It uses its processors, but may not progress: %s of the capacity passed in atomic operations or in read locks of an RWMutex, most at %s.", format.Percent(d.shared, d.l.Capacity), short(d.sharedAt.Site))
 		f.Advice = "Goroutines that change the same memory wait for it while they run, which a trace does not show. \"bottleneck scale\" measures whether several are faster than one. If not, give each its own part of the data."
+		return f
+	}
+	if d.mostlyYields() {
+		f.Where = d.from(d.yieldsAt.Site, d.yieldsAt.Callers)
+		f.Title = fmt.Sprintf("It uses its processors, but may not progress: goroutines yielded %s, most at %s.", format.Plural(d.yields, "time", "times"), short(d.yieldsAt.Site))
+		f.Advice = "A goroutine that yields is ready at once, whether or not it has anything to do. If it yields until something has happened, wait for that instead (a channel, a sync.Cond)."
 		return f
 	}
 	part := "most"
