@@ -57,7 +57,7 @@ func main() {
 		}
 		measured := float64(before) / float64(after)
 		f := r.Verdict.Findings[0]
-		predicted, part := "cannot tell", ""
+		predicted, part := "none", ""
 		if f.Gain > 0 {
 			predicted, part = strconv.FormatFloat(f.Gain, 'f', 2, 64), strconv.FormatFloat(measured/f.Gain, 'f', 2, 64)
 		}
