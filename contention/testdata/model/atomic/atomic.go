@@ -1,11 +1,7 @@
 // Package atomic has the types of sync/atomic that words.go uses: each operation is a step.
 package atomic
 
-import (
-	"fmt"
-
-	"model/sched"
-)
+import "model/sched"
 
 type number[N int32 | int64] struct{ v N }
 
@@ -15,18 +11,18 @@ func (x *number[N]) Load() N {
 }
 
 func (x *number[N]) Store(v N) {
-	sched.Step(fmt.Sprintf("Store(%d)", v), nil)
+	sched.Step("Store(%d)", nil, int64(v))
 	x.v = v
 }
 
 func (x *number[N]) Add(d N) N {
-	sched.Step(fmt.Sprintf("Add(%d)", d), nil)
+	sched.Step("Add(%d)", nil, int64(d))
 	x.v += d
 	return x.v
 }
 
 func (x *number[N]) CompareAndSwap(old, v N) bool {
-	sched.Step(fmt.Sprintf("CompareAndSwap(%d, %d)", old, v), nil)
+	sched.Step("CompareAndSwap(%d, %d)", nil, int64(old), int64(v))
 	if x.v != old {
 		return false
 	}

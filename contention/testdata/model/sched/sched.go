@@ -10,14 +10,13 @@ package sched
 import (
 	"fmt"
 	"os"
-	"strings"
 )
 
 type goroutine struct {
 	name    string
 	wake    chan struct{}
 	enabled func() bool // whether its next step can be taken; nil: it can
-	next    string      // its description, for messages
+	next    step        // for messages
 	yielded bool        // it waits for others to take a step
 	done    bool
 }
@@ -31,8 +30,23 @@ var (
 	path        []choice
 	at          int // in path
 	preemptions int // left in this run
-	log         []string
+	log         []step
+	ready       []*goroutine // pick's, kept for the next call
 )
+
+// A step is formatted only if a run fails.
+type step struct {
+	goroutine, what string
+	args            []int64
+}
+
+func (s step) String() string {
+	args := make([]any, len(s.args))
+	for i, a := range s.args {
+		args[i] = a
+	}
+	return fmt.Sprintf(s.what, args...)
+}
 
 // Explore runs program, which calls Go and returns the final check, in all orders with at most the
 // given number of preemptions, and returns the number of orders. A failure ends the process.
@@ -60,7 +74,7 @@ func Explore(most int, program func() (check func())) (runs int) {
 
 // Go adds a goroutine.
 func Go(name string, f func()) {
-	g := &goroutine{name: name, wake: make(chan struct{}), next: "start"}
+	g := &goroutine{name: name, wake: make(chan struct{}), next: step{name, "start", nil}}
 	all = append(all, g)
 	go func() {
 		<-g.wake
@@ -75,19 +89,19 @@ func Go(name string, f func()) {
 }
 
 // Step lets others run before the next step of the calling goroutine, which can be taken when
-// enabled returns true.
-func Step(what string, enabled func() bool) {
+// enabled returns true. Messages describe it by what, a format, and its arguments.
+func Step(what string, enabled func() bool, args ...int64) {
 	g := current
 	if g == nil { // the check at the end
 		return
 	}
-	g.next, g.enabled = what, enabled
+	g.next, g.enabled = step{g.name, what, args}, enabled
 	next := pick()
 	if next != g {
 		resume(next)
 		<-g.wake
 	}
-	log = append(log, g.name+": "+what)
+	log = append(log, g.next)
 	for _, other := range all {
 		if other != g {
 			other.yielded = false
@@ -110,7 +124,7 @@ func resume(g *goroutine) {
 
 // pick returns the goroutine that takes the next step, or nil if all are done.
 func pick() *goroutine {
-	var ready []*goroutine
+	ready = ready[:0]
 	add := func(g *goroutine, yielded bool) {
 		if !g.done && g.yielded == yielded && (g.enabled == nil || g.enabled()) {
 			ready = append(ready, g)
@@ -167,10 +181,12 @@ func Choose(n int) int {
 
 // Fail ends the process, and prints the steps that lead to the failure.
 func Fail(why string, args ...any) {
-	fmt.Println(strings.Join(log, "\n"))
+	for _, s := range log {
+		fmt.Printf("%s: %v\n", s.goroutine, s)
+	}
 	for _, g := range all {
 		if !g.done {
-			fmt.Printf("%s is about to: %s\n", g.name, g.next)
+			fmt.Printf("%s is about to: %v\n", g.name, g.next)
 		}
 	}
 	fmt.Printf(why+"\n", args...)
