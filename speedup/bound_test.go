@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/race"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -53,7 +54,7 @@ func TestEstimateIsAnUpperBoundOfKnownRuns(t *testing.T) {
 // independently, on every trace, to the nanosecond, except for what the tracer did beside others.
 func TestBoundIsAreaAndIdleTimeOfTheBottleGraph(t *testing.T) {
 	for name, data := range corpus() {
-		if testing.Short() && len(data) > 1<<20 {
+		if (testing.Short() || race.Enabled) && len(data) > 1<<20 {
 			continue
 		}
 		s, err := estimate(t, data, Options{})

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"unsafe"
+
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 //go:noinline
@@ -141,7 +143,7 @@ func TestConcurrentCapture(t *testing.T) {
 
 // Chains stay the same while the table grows, also those that compete for one slot.
 func TestGrowingTable(t *testing.T) {
-	const n = 10_000
+	n := testenv.Rounds(10_000)
 	tab := NewTable(n)
 	hash := func(i int) uint64 {
 		if i%4 == 0 {
@@ -161,7 +163,7 @@ func TestGrowingTable(t *testing.T) {
 			t.Fatalf("chain %d: %v", i, c)
 		}
 	}
-	if tab.insert(mixed(n+1), nil) != tab.Rest() || len(tab.chains) != n || tab.Dropped() != 1 {
+	if tab.insert(mixed(uint64(n+1)), nil) != tab.Rest() || len(tab.chains) != n || tab.Dropped() != 1 {
 		t.Errorf("%d chains, %d dropped", len(tab.chains), tab.Dropped())
 	}
 }
