@@ -580,26 +580,26 @@ func (d *diagnosis) mergeQueued() {
 }
 
 // mergeUnder adds to a lock what its owners do while others wait for it: system calls under the
-// lock, and processors that were idle while only the owners ran.
+// lock, and processors that were idle while only the owners ran, or others of the goroutines that
+// wait for it.
 func (d *diagnosis) mergeUnder() {
 	for _, lock := range d.causes {
 		if lock.kind != Lock || d.windowed() || ratio(lock.lost, d.l.Capacity) < worthTelling {
 			continue
 		}
 		row := d.lockRow(lock.place)
-		if row != nil && row.Running*2 < row.Blamed {
-			continue
-		}
-		owners := map[string]bool{}
+		waiting := row != nil && row.Running*2 < row.Blamed // its owners wait while others wait for it
+		owners, waiters := map[string]bool{}, map[string]bool{}
 		for r := range d.rowsOf(lock) {
 			if r.Waker != "" {
 				owners[d.called(r.Waker)] = true
 			}
+			waiters[d.called(r.Group)] = true
 		}
 		spans := d.spansOf(lock.place)
 		for _, c := range d.causes {
 			switch {
-			case (c.kind == Syscalls || c.kind == Blocking) && c.alone == 0:
+			case (c.kind == Syscalls || c.kind == Blocking) && c.alone == 0 && !waiting:
 				var under time.Duration
 				for r := range d.rowsOf(c) {
 					if spans.contain(r) {
@@ -609,7 +609,7 @@ func (d *diagnosis) mergeUnder() {
 				if under > c.lost/2 {
 					lock.take(c)
 				}
-			case c.kind == Serial && owners[c.name] && row != nil && row.Lock.Contended >= d.l.Wall*3/4:
+			case c.kind == Serial && (owners[c.name] && !waiting || waiters[c.name]) && row != nil && row.Lock.Contended >= d.l.Wall*3/4:
 				lock.take(c)
 			}
 		}

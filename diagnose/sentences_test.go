@@ -108,6 +108,9 @@ func TestSentences(t *testing.T) {
 	code := func(fn string, line int, t time.Duration, callers ...timeline.Place) ledger.Row {
 		return ledger.Row{Category: ledger.Code, Group: "main.loop", Site: placeOf(fn, line), Callers: callers, Time: t, Count: 9}
 	}
+	alone := func(fn string, t time.Duration) ledger.Row {
+		return ledger.Row{Category: ledger.Idle, Group: "main.main", Site: placeOf("main.main", 30), Wait: "waitgroup", Waker: fn, Beside: fn, Time: t, Count: 9}
+	}
 	lockRow := func(c ledger.Category, t time.Duration) ledger.Row {
 		r := idle(c, "mutex", ledger.None, t)
 		r.Waker, r.WakerSite = "main.take", placeOf("main.take", 9)
@@ -313,6 +316,10 @@ func TestSentences(t *testing.T) {
 			advice:   "While others waited, its owners were ready to run and had no processor for 100% of the 33% in which they are known. Hold it for less time, or divide what it guards among several locks."},
 		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: blamed(3 * time.Second), pairs: owned(3*time.Second, contention.Wait{Blocked: map[string]time.Duration{contention.SleepKind: 3 * time.Second}}),
 			sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
+			advice:   "While others waited, its owners waited themselves (sleep) for 100%. Hold it for less time, or divide what it guards among several locks."},
+		{rows: []ledger.Row{lockRow(ledger.Idle, 500*ms), alone("main.take", 400*ms)}, waits: blamed(3 * time.Second), pairs: owned(3*time.Second, contention.Wait{Blocked: map[string]time.Duration{contention.SleepKind: 3 * time.Second}}),
+			change:   func(r *diagnose.Results) { r.Contention.Locks[0].Contended = 800 * ms }, // so others of main.take wait for it while one runs
+			sentence: "The lock main.table kept 45% of the capacity idle (9 waits, blocked for 3 s in all).",
 			advice:   "While others waited, its owners waited themselves (sleep) for 100%. Hold it for less time, or divide what it guards among several locks."},
 		{rows: []ledger.Row{idle(ledger.Idle, "select", ledger.None, time.Second)}, pairs: pair(contention.SelectKind, stackOf("database/sql.(*DB).conn", 1, "main.take", 3), "main.take"), change: noGraph,
 			sentence: "The limit of the connections to a database, waited for at main.take main.go:3, kept 50% of the capacity idle: 3.00 waited on average."},
