@@ -174,13 +174,19 @@ func TestShortGoroutinesComeFirst(t *testing.T) {
 			{Category: ledger.GCWorker, Time: 400 * ms, Count: 9},
 			{Category: ledger.WakeUp, Group: "main.send", Site: start, Wait: "created", Waker: "main.publish", Beside: ledger.None, Time: 80 * ms, Count: 100_000},
 		}}
-		f := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
+		l.Queue, l.Queued = 2000*time.Second, time.Second
+		found := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
 			{Kind: bottle.Application, Group: "main.deliver", Goroutines: 100_000, Running: 700 * ms, SelfParallelism: 1},
 			{Kind: bottle.Application, Group: "main.publish", Goroutines: 1, Running: 520 * ms, SelfParallelism: 1},
-			{Kind: bottle.Application, Group: "main.send", Goroutines: 100_000, Running: 300 * ms, SelfParallelism: 1},
-		}}}).Findings[0]
-		if f.Kind != kind {
+			{Kind: bottle.Application, Group: "main.send", Goroutines: 100_000, Running: 300 * ms, Runnable: 2000 * time.Second, SelfParallelism: 1},
+		}}}).Findings
+		if f := &found[0]; f.Kind != kind {
 			t.Errorf("%d slices: %s: %s, want %s", slices, f.Kind, f.Title, kind)
+		}
+		for _, f := range found { // more processors would start them, and little else
+			if f.Kind == diagnose.MoreProcs && kind == diagnose.Tiny {
+				t.Error(f.Title)
+			}
 		}
 	}
 }

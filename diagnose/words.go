@@ -978,7 +978,7 @@ func (d *diagnosis) after(costly []verdict.Finding) []verdict.Finding {
 		queued, ready := format.Percent(d.l.Queued, d.l.Wall), mean(d.l.Queue, d.l.Queued)
 		f.Title = fmt.Sprintf("For %s of the time all processors were in use and other goroutines were ready: %s on average.", queued, ready)
 		f.Advice = fmt.Sprintf("There is work for up to %s, unless goroutines then wait for each other, or for memory that they share.", format.Plural(d.enough(), "processor", "processors"))
-		limited := has(costly, Lock)
+		limited := has(costly, Lock) || has(costly, Tiny) // more processors would wait for the lock, or start goroutines
 		if d.onOne() {
 			f.Kind = OneProc
 			f.Title = fmt.Sprintf("GOMAXPROCS is 1: for %s of the time the processor was in use and other goroutines were ready: %s on average.", queued, ready)
