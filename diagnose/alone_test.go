@@ -2,6 +2,7 @@ package diagnose_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -228,6 +229,34 @@ func TestBoundOfManyWaits(t *testing.T) {
 		f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]
 		if f.Kind != diagnose.Sleep || math.Abs(f.Gain-bound) > 1e-9 || (bound == 0) != strings.Contains(f.Basis, "more because waiting") {
 			t.Errorf("%d waits: %s gains %v (%s), want %v", waits, f.Title, f.Gain, f.Basis, bound)
+		}
+	}
+}
+
+// While one goroutine ran, the others of its group slept: the sleep is why no other ran beside it. If
+// hardly any slept, it is not.
+func TestSleepersRunNotBesideOthers(t *testing.T) {
+	const ms = time.Millisecond
+	nap := timeline.Place{Func: "main.nap", File: "/src/main.go", Line: 7}
+	for slept, want := range map[time.Duration][]verdict.Kind{
+		5 * time.Second: {diagnose.Sleep},
+		500 * ms:        {diagnose.Sleep, diagnose.Serial},
+	} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Outside, Group: "main.client", Site: nap, Wait: "sleep", Beside: ledger.None, Time: 1500 * ms, Count: 9},
+			{Category: ledger.Code, Group: "main.client", Site: nap, Time: 300 * ms, Count: 9},
+			{Category: ledger.Idle, Group: "main.serve", Wait: "chan-receive", Waker: "main.client", Beside: "main.client", Time: 200 * ms, Count: 9},
+		}}
+		findings := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{{
+			Kind: bottle.Application, Group: "main.client", Goroutines: 8, Running: 300 * ms, SelfParallelism: 1.5,
+			Sites: map[string][]bottle.Site{"sleep": {{Func: nap.Func, File: nap.File, Line: nap.Line, Time: slept}}},
+		}}}}).Findings
+		var got []verdict.Kind
+		for _, f := range findings {
+			got = append(got, f.Kind)
+		}
+		if !slices.Equal(got, want) || findings[0].Lost != 1500*ms+200*ms*time.Duration(2-len(want)) {
+			t.Errorf("slept for %v: %v, %v lost first, want %v", slept, got, findings[0].Lost, want)
 		}
 	}
 }

@@ -327,7 +327,7 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
-	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeWithin, d.mergeUnder, d.mergeLimited, d.mergeTurns, d.mergePieces} {
+	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeWithin, d.mergeUnder, d.mergeLimited, d.mergeBeside, d.mergeTurns, d.mergePieces} {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
@@ -614,6 +614,38 @@ func (d *diagnosis) mergeUnder() {
 			}
 		}
 	}
+}
+
+// mergeBeside adds to a limit, or to what is outside, the smaller time in which processors were idle
+// because one of the goroutines that wait there ran, and no others, if two or more waited there on
+// average: without that wait, another one would have run beside it.
+func (d *diagnosis) mergeBeside() {
+	for _, wait := range d.causes {
+		switch wait.kind {
+		case Limit, Sleep, Timer, Network:
+		default:
+			continue
+		}
+		waiters := map[string]bool{}
+		for r := range d.rowsOf(wait) {
+			waiters[d.called(r.Group)] = true
+		}
+		for _, c := range d.causes {
+			if c.kind == Serial && waiters[c.name] && c.lost < wait.lost/4 && d.atATime(wait) >= 2 {
+				wait.take(c)
+			}
+		}
+	}
+}
+
+// beside reports whether a row of a cause came from mergeBeside: it was the wait of others.
+func (d *diagnosis) beside(c *cause, r *ledger.Row) bool {
+	switch c.kind {
+	case Limit, Sleep, Timer, Network:
+		k, ok := d.keyOf(r)
+		return ok && k.kind == Serial
+	}
+	return false
 }
 
 // worksUnder reports whether a row is the wait of a goroutine of the standard library, such as one

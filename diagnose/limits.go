@@ -278,7 +278,7 @@ func (d *diagnosis) atATime(c *cause) float64 {
 	call := timeline.WaitSyscall.String()
 	for r := range d.rowsOf(c) {
 		s := seen{cmp.Or(r.Wait, call), r.Site}
-		if !done[s] && (c.kind != Blocking || s.wait == call) { // others may wait for the caller
+		if !done[s] && !d.beside(c, r) && (c.kind != Blocking || s.wait == call) { // others may wait for the caller
 			done[s] = true
 			sum += d.blockedAt(s.site, s.wait)
 		}

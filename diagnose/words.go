@@ -153,10 +153,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		}
 	}
 	if f.Gain > 0 {
-		d.overlap(&f, c)
-		if d.l.Rows[c.rows[0]].Category.Empty() {
-			d.waking(&f, min(max(c.count, c.waits), d.l.Slices)) // one wait may leave several processors idle
-		}
+		d.bound(&f, c)
 	}
 	return f
 }
@@ -165,34 +162,51 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 // call that wakes another processor is most of it.
 const maxWaking = 10 * time.Microsecond
 
-// waking raises the bound of a finding whose repair saves that many waits. There is no bound if waiting
-// and waking may be most of what the program would still do, and none for a lock that is often waited
-// for: goroutines may also have spun for it, and got it.
-func (d *diagnosis) waking(f *verdict.Finding, waits int64) {
-	saved, of := float64(waits*int64(maxWaking)), float64(d.l.Capacity)
-	if f.Basis == longestBasis {
-		of = float64(d.l.Wall) // all waits may be those of this goroutine
+// bound sets the gain of a finding, allowing for what a repair saves beside the lost capacity: the
+// running time of its waits, and other idle time if goroutines then overlap. There is no bound if its
+// waits may be most of what the program would still do, and none for a lock that is often waited for:
+// goroutines may also have spun for it, and got it.
+func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
+	rest, basis := d.l.Capacity-c.lost, boundBasis
+	if less := d.overlapped(c); less > 0 && rest-less > rest/20 {
+		rest, basis = less, overlapBasis
 	}
-	rest := of / f.Gain
-	switch {
-	case saved > rest/2, f.Kind == Lock && saved > rest/100:
+	var longest time.Duration
+	switch c.kind {
+	case Lock, Limit, HandOver, Sleep, Timer, Network: // repairs shorten waits; running time stays
+		longest = d.longest()
+	}
+	var waits int64
+	if d.l.Rows[c.rows[0]].Category.Empty() {
+		waits = min(max(c.count, c.waits), d.l.Slices) // one wait may leave several processors idle
+	}
+	saved := time.Duration(waits) * maxWaking
+	if saved <= rest/100 {
+		saved = 0
+	}
+	if saved > rest/2 || saved > 0 && f.Kind == Lock {
 		without(f, "these waits", "because waiting and waking take running time, too")
-	case saved > rest/100:
-		f.Gain = of / (rest - saved)
+		return
+	}
+	f.Gain, f.Basis = float64(d.l.Capacity)/float64(rest-saved), basis
+	if least := longest - saved; float64(least)*f.Gain > float64(d.l.Wall) { // all waits may be those of this goroutine
+		f.Gain, f.Basis = float64(d.l.Wall)/float64(least), longestBasis
+	}
+	if saved > 0 {
 		f.Basis += fmt.Sprintf(", and %s less running for each of %s", format.Duration(maxWaking), format.Plural(waits, "wait", "waits"))
 	}
 }
 
-// overlap raises the bound of a wait that let goroutines run one by one: without it, they may run at
-// the same time, on processors that were idle for other reasons.
-func (d *diagnosis) overlap(f *verdict.Finding, c *cause) {
+// overlapped returns the capacity that a program would still need without a wait that let goroutines
+// run one by one: they may run at the same time, on processors that were idle for other reasons. It is
+// 0 for other causes.
+func (d *diagnosis) overlapped(c *cause) time.Duration {
 	switch c.kind {
 	case Limit, Sleep, Timer, Network:
 	default:
-		return
+		return 0
 	}
 	rest := d.l.Capacity - c.lost
-	idle := rest
 	for category, t := range d.of {
 		if category.Empty() {
 			rest -= t
@@ -203,13 +217,7 @@ func (d *diagnosis) overlap(f *verdict.Finding, c *cause) {
 			rest += r.Time
 		}
 	}
-	if idle -= rest; idle <= (d.l.Capacity-c.lost)/20 || rest <= 0 {
-		return
-	}
-	f.Gain, f.Basis = float64(d.l.Capacity)/float64(rest), overlapBasis
-	if longest := d.longest(); float64(longest)*f.Gain > float64(d.l.Wall) {
-		f.Gain, f.Basis = float64(d.l.Wall)/float64(longest), longestBasis
-	}
+	return rest
 }
 
 // andAlone adds that processors were idle while the caller of the system calls ran alone.
@@ -302,7 +310,9 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 	call := timeline.WaitSyscall.String()
 	behind := map[at]bool{} // regardless of names: handlers rename goroutines temporarily
 	for r := range d.rowsOf(c) {
-		behind[at{cmp.Or(r.Wait, call), r.Site}] = true
+		if !d.beside(c, r) {
+			behind[at{cmp.Or(r.Wait, call), r.Site}] = true
+		}
 	}
 	if c.kind == Blocking {
 		for b := range behind {
