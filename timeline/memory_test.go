@@ -62,7 +62,7 @@ func TestPassStaysBelowItsMemoryLimit(t *testing.T) {
 						t.Errorf("error %q has no %q", err, want)
 					}
 				}
-				if most > limit {
+				if most > limit+limit/50 { // what is allocated between two looks at the heap
 					t.Errorf("the heap grew by %d, the limit is %d", most, limit)
 				}
 			})

@@ -31,9 +31,10 @@ type Options struct {
 	// Progress is called after each generation with the number of bytes done and the size of
 	// the input, −1 if unknown.
 	Progress func(done, size int64)
-	// MaxMemory bounds the growth of the process's heap during the pass, in bytes. If memory
-	// becomes scarce, generations are first decoded one at a time instead of concurrently. A
-	// pass that needs still more ends with an error that is [ErrMemory], after the data
+	// MaxMemory bounds the growth of the process's heap during the pass, in bytes, to within
+	// 2 %, which may be allocated between two looks at it. If memory becomes scarce,
+	// generations are first decoded one at a time instead of concurrently. A pass that needs
+	// still more ends with an error that is [ErrMemory], after the data
 	// replayed so far. 0 means half of the memory of the machine or cgroup; a negative value
 	// means no limit.
 	MaxMemory int64
