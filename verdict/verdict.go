@@ -56,9 +56,9 @@ type Finding struct {
 	Lost  time.Duration `json:"lost"`
 	Share float64       `json:"share"`
 	// Gain is how many times as fast the program would be at best without Lost. What runs is assumed
-	// to be the same, less at most 10 µs for each wait that is saved; if goroutines could then run at the same time, they have the processors that
-	// were idle for other reasons, too. It is 0 if it cannot be computed; Basis then is the reason,
-	// and otherwise how Gain is computed.
+	// to be the same, less at most 10 µs for each wait that is saved; if goroutines could then run at
+	// the same time, they have the processors that were idle for other reasons, too. It is 0 if it
+	// cannot be computed; Basis then is the reason, and otherwise how Gain is computed.
 	Gain  float64 `json:"gain,omitempty"`
 	Basis string  `json:"basis,omitempty"`
 	// Rows are the indices of the ledger rows behind it, largest first. They sum to Lost or,
