@@ -33,11 +33,8 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 	} else {
 		f.Basis = "all of the capacity was lost"
 	}
-	switch c.kind {
-	case Lock, Limit, HandOver, Sleep, Timer, Network: // repairs shorten waits; running time stays
-		if longest := d.longest(); float64(longest)*f.Gain > float64(d.l.Wall) {
-			f.Gain, f.Basis = float64(d.l.Wall)/float64(longest), longestBasis
-		}
+	if longest := d.stays(c); float64(longest)*f.Gain > float64(d.l.Wall) {
+		f.Gain, f.Basis = float64(d.l.Wall)/float64(longest), longestBasis
 	}
 	lost := format.Percent(c.lost, d.l.Capacity)
 	top := &d.l.Rows[c.rows[0]]
@@ -171,11 +168,6 @@ func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
 	if less := d.overlapped(c); less > 0 && rest-less > rest/20 {
 		rest, basis = less, overlapBasis
 	}
-	var longest time.Duration
-	switch c.kind {
-	case Lock, Limit, HandOver, Sleep, Timer, Network: // repairs shorten waits; running time stays
-		longest = d.longest()
-	}
 	var waits int64
 	if d.l.Rows[c.rows[0]].Category.Empty() {
 		waits = min(max(c.count, c.waits), d.l.Slices) // one wait may leave several processors idle
@@ -189,12 +181,21 @@ func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
 		return
 	}
 	f.Gain, f.Basis = float64(d.l.Capacity)/float64(rest-saved), basis
-	if least := longest - saved; float64(least)*f.Gain > float64(d.l.Wall) { // all waits may be those of this goroutine
+	if least := d.stays(c) - saved; float64(least)*f.Gain > float64(d.l.Wall) { // all waits may be those of this goroutine
 		f.Gain, f.Basis = float64(d.l.Wall)/float64(least), longestBasis
 	}
 	if saved > 0 {
 		f.Basis += fmt.Sprintf(", and %s less running for each of %s", format.Duration(maxWaking), format.Plural(waits, "wait", "waits"))
 	}
+}
+
+// stays returns the longest running time of a goroutine if repairs of a cause shorten waits alone, or 0.
+func (d *diagnosis) stays(c *cause) time.Duration {
+	switch c.kind {
+	case Lock, Limit, HandOver, Sleep, Timer, Network:
+		return d.longest()
+	}
+	return 0
 }
 
 // overlapped returns the capacity that a program would still need without a wait that let goroutines
