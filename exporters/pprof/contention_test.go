@@ -194,17 +194,18 @@ func crowd(n, depth, locks, name int) *contention.Profile {
 
 // A contention profile of any size becomes one that databases accept, with the same sums.
 func TestContentionLimits(t *testing.T) {
-	for _, c := range []struct {
+	type limit struct {
 		name   string
 		p      *contention.Profile
 		folded bool
 		lock   bool // has the label
-	}{
+	}
+	for _, c := range testenv.Some([]limit{
 		{"15,000 pairs fit", crowd(15_000, 2, 100, 0), false, true},
 		{"16,000 pairs", crowd(16_000, 2, 101, 0), true, false},
 		{"1,800 deep chains", crowd(1_800, 60, 5, 0), true, true},
 		{"2,500 long names", crowd(2_500, 2, 5, 5000), true, true},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, view := range testenv.Some(contention.Views) {
 				p, err := pprof.Contention(c.p, pprof.Options{View: view})

@@ -14,6 +14,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -141,7 +142,7 @@ func TestLedgerSums(t *testing.T) {
 	if len(files) < 12 {
 		t.Fatalf("%d traces", len(files))
 	}
-	for _, file := range files {
+	for _, file := range testenv.Some(files) {
 		for _, stacks := range []bool{true, false} {
 			o := ledger.NewObserver(ledger.Options{Stacks: stacks})
 			if _, err := timeline.ReadFile(context.Background(), file, timeline.Options{}, o); err != nil {
@@ -169,14 +170,14 @@ func TestLedgerSums(t *testing.T) {
 
 // Rows beyond the limit are summed by category.
 func TestLedgerFits(t *testing.T) {
-	for depth, n := range map[int]int{2: 20_000, 10: 6000} {
+	for _, c := range testenv.Some([]struct{ depth, rows int }{{10, 6000}, {2, 20_000}}) {
 		l := &ledger.Ledger{Procs: 2}
-		for i := range n {
-			functions := make([]string, depth)
+		for i := range c.rows {
+			functions := make([]string, c.depth)
 			for j := range functions {
 				functions[j] = fmt.Sprintf("example.com/module/package.function%d", (i*7+j*13)%5000)
 			}
-			s := ledger.Stack{Row: pipeline().Rows[1], Calls: callChain(functions...), WakerCalls: callChain(fmt.Sprintf("main.f%d%s", i, strings.Repeat("x", 90*depth)))}
+			s := ledger.Stack{Row: pipeline().Rows[1], Calls: callChain(functions...), WakerCalls: callChain(fmt.Sprintf("main.f%d%s", i, strings.Repeat("x", 90*c.depth)))}
 			s.Time = time.Duration(i + 1)
 			l.Stacks = append(l.Stacks, s)
 			l.Capacity += s.Time
@@ -190,10 +191,10 @@ func TestLedgerFits(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(p.Sample) >= 16_000 || buf.Len() >= 4<<20 || lostSum(p) != l.Capacity {
-			t.Errorf("depth %d: %d samples, %d bytes, sum %d of %d", depth, len(p.Sample), buf.Len(), lostSum(p), l.Capacity)
+			t.Errorf("depth %d: %d samples, %d bytes, sum %d of %d", c.depth, len(p.Sample), buf.Len(), lostSum(p), l.Capacity)
 		}
 		if notes := strings.Join(p.Comments, "|"); !strings.Contains(notes, "with the least time are added up under [others]") {
-			t.Errorf("depth %d: comments: %s", depth, notes)
+			t.Errorf("depth %d: comments: %s", c.depth, notes)
 		}
 	}
 }

@@ -207,17 +207,18 @@ func TestLimits(t *testing.T) {
 		}
 		return g
 	}
-	for _, c := range []struct {
+	type limit struct {
 		name string
 		g    *bottle.Graph
 		note string
-	}{
+	}
+	for _, c := range testenv.Some([]limit{
 		{"15,998 boxes fit", graph(15_998, 0, "b"), ""},
 		{"20,000 boxes", graph(20_000, 0, "b"), "only the 15000 boxes with the largest shares are kept"},
 		{"3,000 boxes with names of 10 kB", graph(3_000, 0, strings.Repeat("long", 2500)), "only the 1687 boxes"},
 		{"1,000 windows of 30 boxes", with(1000, 30, "b"), "only the 9 boxes with the largest shares of each window are kept"},
 		{"9,000 windows of 3 boxes", with(9000, 3, "b"), "9000 windows are too many for one profile; this is the whole"},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := pprof.Profile(c.g, pprof.Options{})
 			if err != nil {
