@@ -55,10 +55,11 @@ func TestAnalyze(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := tracewaits.Read(ctx, bytes.NewReader(data), tracewaits.Options{})
-	if err != nil {
+	waits := tracewaits.NewObserver(tracewaits.Options{})
+	if _, err := timeline.Read(ctx, bytes.NewReader(data), timeline.Options{}, waits); err != nil {
 		t.Fatal(err)
 	}
+	p := waits.Profile()
 	if report.Bottle.Verdict == nil || report.Bottle.Verdict != report.Verdict {
 		t.Errorf("the graph's verdict is %p, and that of the report %p", report.Bottle.Verdict, report.Verdict)
 	}
@@ -78,6 +79,26 @@ func TestAnalyze(t *testing.T) {
 	}
 	if len(report.Contention.Waits) != len(p.Waits) || len(p.Waits) == 0 {
 		t.Errorf("%d rows of waits in the report, %d by themselves", len(report.Contention.Waits), len(p.Waits))
+	}
+}
+
+// TestReportOfACutTrace: each result of the readable part has the warning.
+func TestReportOfACutTrace(t *testing.T) {
+	data, err := os.ReadFile("testdata/small/mutex-go1.26.8.trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := bottleneck.Analyze(t.Context(), bytes.NewReader(data[:len(data)*3/4]), bottleneck.Options{Name: "cut.trace"})
+	if e := (*timeline.Error)(nil); !errors.As(err, &e) || !strings.HasPrefix(err.Error(), "cut.trace: ") || r == nil {
+		t.Fatalf("%v, %v", r, err)
+	}
+	for _, warnings := range [][]string{r.Bottle.Warnings, r.Contention.Warnings, r.Tasks.Warnings, r.Ledger.Warnings, r.Paths.Warnings} {
+		if w := strings.Join(warnings, " "); !strings.Contains(w, "The trace could not be read to its end: cut.trace: ") {
+			t.Errorf("%q", w)
+		}
+	}
+	if p := r.Contention; p.Events == 0 || p.Bytes == 0 || p.Bytes >= int64(len(data)) {
+		t.Errorf("%d events in %d of %d bytes", p.Events, p.Bytes, len(data))
 	}
 }
 
@@ -123,6 +144,8 @@ func TestDuringAndOutsideSumToTheWhole(t *testing.T) {
 		t.Errorf("ledgers of %v and %v outside, of %v", in.Ledger.Capacity, out.Ledger.Capacity, all.Ledger.Capacity)
 	case rows != int64(in.Ledger.Capacity):
 		t.Errorf("the rows sum to %d of %d", rows, in.Ledger.Capacity)
+	case in.Contention.Events != 0 || in.Contention.Bytes != 0 || all.Contention.Events == 0 || all.Contention.Bytes == 0:
+		t.Errorf("%d events of a part of the time, %d of all", in.Contention.Events, all.Contention.Events)
 	}
 	waited := func(r *bottleneck.Report) (n int64, sum time.Duration) {
 		for i := range r.Contention.Waits {

@@ -198,7 +198,7 @@ func BenchmarkWaitersOfOneLock(b *testing.B) {
 				}
 				graph += time.Since(began)
 				began = time.Now()
-				if _, err := tracewaits.Read(b.Context(), bytes.NewReader(data), tracewaits.Options{}); err != nil {
+				if _, err := timeline.Read(b.Context(), bytes.NewReader(data), timeline.Options{}, tracewaits.NewObserver(tracewaits.Options{})); err != nil {
 					b.Fatal(err)
 				}
 				locks += time.Since(began)

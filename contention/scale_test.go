@@ -7,6 +7,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // TestScaleMultipliesTheProfile: a profile scaled by n is the profile of n identical programs,
@@ -16,7 +17,9 @@ func TestScaleMultipliesTheProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := tracewaits.Read(t.Context(), bytes.NewReader(data), tracewaits.Options{})
+	waits := tracewaits.NewObserver(tracewaits.Options{})
+	_, err = timeline.Read(t.Context(), bytes.NewReader(data), timeline.Options{}, waits)
+	p := waits.Profile()
 	if err != nil || len(p.Pairs) == 0 {
 		t.Fatalf("%d pairs, %v", len(p.Pairs), err)
 	}

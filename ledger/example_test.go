@@ -6,20 +6,22 @@ import (
 	"log"
 	"os"
 
+	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
 // The use of the capacity of a program that spends its time under one lock.
-func ExampleReadTrace() {
+func ExampleLedger() {
 	f, err := os.Open("../testdata/small/mutex-go1.26.8.trace")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	l, err := ledger.ReadTrace(context.Background(), f, ledger.Options{})
+	r, err := bottleneck.Analyze(context.Background(), f, bottleneck.Options{Want: bottleneck.WantVerdict})
 	if err != nil {
 		log.Fatal(err)
 	}
+	l := r.Ledger
 	for _, c := range []ledger.Category{ledger.Code, ledger.WakeUp, ledger.Idle} {
 		fmt.Printf("%-7s %.0f%%\n", c, 100*float64(l.Of(c))/float64(l.Capacity))
 	}

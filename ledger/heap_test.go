@@ -32,11 +32,11 @@ func TestHeapAgreesWithTheRuntime(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	trace.Stop()
 	runtime.KeepAlive(kept)
-	l, err := ledger.ReadTrace(context.Background(), &buf, ledger.Options{})
-	if err != nil {
+	o := ledger.NewObserver(ledger.Options{})
+	if _, err := timeline.Read(context.Background(), &buf, timeline.Options{}, o); err != nil {
 		t.Fatal(err)
 	}
-	h := l.Heap
+	h := o.Ledger().Heap
 	if h == nil {
 		t.Fatal("no heap")
 	}

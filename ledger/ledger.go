@@ -16,16 +16,17 @@
 //		"log"
 //		"os"
 //
-//		"github.com/bottleneck-go/bottleneck/ledger"
+//		"github.com/bottleneck-go/bottleneck"
 //	)
 //
 //	func main() {
-//		l, err := ledger.ReadTrace(context.Background(), os.Stdin, ledger.Options{})
+//		opt := bottleneck.Options{Want: bottleneck.WantVerdict}
+//		r, err := bottleneck.Analyze(context.Background(), os.Stdin, opt)
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		for i := range l.Rows {
-//			fmt.Println(l.Rows[i].Time, l.Rows[i].String())
+//		for i := range r.Ledger.Rows {
+//			fmt.Println(r.Ledger.Rows[i].Time, r.Ledger.Rows[i].String())
 //		}
 //	}
 //

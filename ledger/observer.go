@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"context"
-	"io"
 	"math"
 	"time"
 
@@ -14,30 +12,11 @@ import (
 type Options struct {
 	// From and To bound the ledger, from the beginning of the trace. To 0 means the end.
 	From, To time.Duration
-	// Name is the name of the trace in errors.
-	Name string
-	// Progress, if not nil, is called with the number of bytes done and the total (−1 if
-	// unknown).
-	Progress func(done, size int64)
-	// MaxMemory bounds the growth of the heap during a pass, as in timeline.Options.
-	MaxMemory int64
 	// Stacks requests the call chains of the lost capacity: see [Ledger.Stacks].
 	Stacks bool
 	// Group names the group of a goroutine of the program; nil groups by function. It is called
 	// when the goroutine appears, is renamed, or begins or ends a user region.
 	Group func(*timeline.Goroutine) string
-}
-
-// ReadTrace reads an execution trace and returns its ledger. If the trace is truncated or broken,
-// it returns the ledger of the readable part and a *timeline.Error. The ledger is nil only if
-// nothing could be read.
-func ReadTrace(ctx context.Context, r io.Reader, opt Options) (*Ledger, error) {
-	o := NewObserver(opt)
-	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
-	if info.Generations == 0 {
-		return nil, err
-	}
-	return o.Ledger(), err
 }
 
 // Observer computes a ledger in a pass over a trace that it can share with other observers.

@@ -28,10 +28,7 @@ func TestWindowsAreTheLedgersOfTheirTimes(t *testing.T) {
 		t.Fatal("the traces are not there")
 	}
 	for name, b := range traces {
-		whole, err := ReadTrace(context.Background(), bytes.NewReader(b), Options{})
-		if err != nil {
-			t.Fatal(name, err)
-		}
+		whole := ledgerOf(t, b, Options{})
 		width := whole.Wall/5 + 1
 		w := NewWindows(Options{}, width)
 		if _, err := timeline.Read(context.Background(), bytes.NewReader(b), timeline.Options{}, w); err != nil {
@@ -47,10 +44,7 @@ func TestWindowsAreTheLedgersOfTheirTimes(t *testing.T) {
 			}
 			sum += got.Capacity
 			from := time.Duration(i) * width
-			want, err := ReadTrace(context.Background(), bytes.NewReader(b), Options{From: from, To: from + width})
-			if err != nil {
-				t.Fatal(name, err)
-			}
+			want := ledgerOf(t, b, Options{From: from, To: from + width})
 			got.Pinned, want.Pinned = nil, nil // only want shows a thread that ran the same before
 			if len(got.Rows) != len(want.Rows) {
 				t.Errorf("%s, window %d: %d rows, want %d", name, i, len(got.Rows), len(want.Rows))
@@ -70,6 +64,16 @@ func TestWindowsAreTheLedgersOfTheirTimes(t *testing.T) {
 			t.Errorf("%s: the windows have a capacity of %v, and the whole %v", name, sum, whole.Capacity)
 		}
 	}
+}
+
+// ledgerOf returns the ledger of a trace.
+func ledgerOf(t *testing.T, trace []byte, opt Options) *Ledger {
+	t.Helper()
+	o := NewObserver(opt)
+	if _, err := timeline.Read(t.Context(), bytes.NewReader(trace), timeline.Options{}, o); err != nil {
+		t.Fatal(err)
+	}
+	return o.Ledger()
 }
 
 // recorded returns the trace of goroutines that compute, sleep and wait for a lock, each for less

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // savedLedger returns a file with the ledger of lockTrace.
@@ -48,10 +48,11 @@ func TestLedgerRoundTrip(t *testing.T) {
 // The pprof profile sums to the lost capacity, with call chains for a trace and places for a saved
 // ledger.
 func TestLedgerProfile(t *testing.T) {
-	l, err := ledger.ReadTrace(t.Context(), bytes.NewReader(mustRead(t, lockTrace)), ledger.Options{})
-	if err != nil {
+	o := ledger.NewObserver(ledger.Options{})
+	if _, err := timeline.ReadFile(t.Context(), lockTrace, timeline.Options{}, o); err != nil {
 		t.Fatal(err)
 	}
+	l := o.Ledger()
 	var want int64
 	for i := range l.Rows {
 		if r := &l.Rows[i]; !r.Category.Used() {

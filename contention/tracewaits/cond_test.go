@@ -2,7 +2,6 @@ package tracewaits
 
 import (
 	"bytes"
-	"context"
 	"math/rand/v2"
 	rtrace "runtime/trace"
 	"strings"
@@ -115,7 +114,7 @@ func TestTraceCondQueue(t *testing.T) {
 	}
 	q.run(100 * time.Millisecond)
 	rtrace.Stop()
-	p, err := Read(context.Background(), &buf, Options{})
+	p, err := readTrace(&buf, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func smallTraces(t *testing.T) map[string][]byte {
 func TestCutCountsAllTime(t *testing.T) {
 	read := 0
 	for name, data := range smallTraces(t) {
-		whole, err := Read(context.Background(), bytes.NewReader(data), Options{})
+		whole, err := readTrace(bytes.NewReader(data), Options{})
 		if err != nil {
 			continue // cut off
 		}
@@ -143,11 +143,11 @@ func longest(p *contention.Profile) (d time.Duration) {
 func TestQuickFindsTheSamePairs(t *testing.T) {
 	pairs := 0
 	for name, data := range smallTraces(t) {
-		full, err := Read(context.Background(), bytes.NewReader(data), Options{})
+		full, err := readTrace(bytes.NewReader(data), Options{})
 		if err != nil {
 			continue
 		}
-		quick, err := Read(context.Background(), bytes.NewReader(data), Options{Quick: true})
+		quick, err := readTrace(bytes.NewReader(data), Options{Quick: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestQuickFindsTheSamePairs(t *testing.T) {
 // TestJSONOfTraces: a profile of a trace is unchanged after writing and reading.
 func TestJSONOfTraces(t *testing.T) {
 	for _, name := range []string{"mutex-go1.26.8.trace", "phases-go1.26.8.trace"} {
-		p, err := ReadFile(context.Background(), filepath.Join("..", "..", "testdata", "small", name), Options{})
+		p, err := readFile(filepath.Join("..", "..", "testdata", "small", name), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
@@ -15,13 +16,17 @@ import (
 
 // In the trace, 16 goroutines write to one standard logger. They wait for each other in the
 // function that holds the lock during the write to the file.
-func ExampleReadFile() {
-	file := filepath.Join("..", "..", "testdata", "real", "stdlog-file.trace.zst")
-	p, err := tracewaits.ReadFile(context.Background(), file, tracewaits.Options{})
+func Example() {
+	f, err := os.Open(filepath.Join("..", "..", "testdata", "real", "stdlog-file.trace.zst"))
 	if err != nil {
-		log.Fatal(err) // the error has the position; p is the readable part
+		log.Fatal(err)
 	}
-	for _, q := range p.Pairs {
+	defer f.Close()
+	r, err := bottleneck.Analyze(context.Background(), f, bottleneck.Options{Want: bottleneck.WantContention})
+	if err != nil {
+		log.Fatal(err) // the error has the position; r is the report of the readable part
+	}
+	for _, q := range r.Contention.Pairs {
 		if q.Kind == contention.MutexKind {
 			waiter, owner := q.Waiter.Stack.Frames[0], q.Owner.Stack.Frames[0]
 			fmt.Printf("%s: line %d waits for who lets go in line %d\n", waiter.Func, waiter.Line, owner.Line)

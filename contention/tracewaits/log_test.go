@@ -2,15 +2,15 @@ package tracewaits
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"github.com/bottleneck-go/bottleneck/internal/race"
 	"runtime"
 	rtrace "runtime/trace"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/race"
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/contention/internal/waitlog"
@@ -340,7 +340,7 @@ func TestTraceOfWrappers(t *testing.T) {
 	if err := contention.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Read(context.Background(), &buf, Options{Goroutines: true})
+	p, err := readTrace(&buf, Options{Goroutines: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -438,7 +438,7 @@ func TestWaitingOfWrappersJoinsTheTrace(t *testing.T) {
 		live := contention.Snapshot()
 		contention.Stop()
 		rtrace.Stop()
-		p, err := Read(context.Background(), &buf, Options{})
+		p, err := readTrace(&buf, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -112,7 +112,7 @@ func (s *script) suspend(at timeline.Time, id int64, where string) {
 // -pprof=syscall", which has the whole time of all system calls.
 func TestSyscallsAreListedByTheirSite(t *testing.T) {
 	for _, file := range testenv.Some([]string{filepath.Join("..", "..", "testdata", "small", "sys-go1.26.8.trace.zst"), filepath.Join("..", "..", "testdata", "real", "stdlog-file.trace.zst")}) {
-		p, err := ReadFile(context.Background(), file, Options{Syscalls: true})
+		p, err := readFile(file, Options{Syscalls: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestSyscallsAreListedByTheirSite(t *testing.T) {
 		if without == 0 && strings.Contains(file, "sys-") {
 			t.Errorf("%s: no system call lost its processor", file)
 		}
-		if p, err = ReadFile(context.Background(), file, Options{}); err != nil {
+		if p, err = readFile(file, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if n, _ := sumOf(p, contention.SyscallKind); n != 0 {

@@ -9,16 +9,18 @@
 //		"context"
 //		"fmt"
 //		"log"
+//		"os"
 //
-//		"github.com/bottleneck-go/bottleneck/contention/tracewaits"
+//		"github.com/bottleneck-go/bottleneck"
 //	)
 //
 //	func main() {
-//		p, err := tracewaits.ReadFile(context.Background(), "app.trace", tracewaits.Options{})
+//		opt := bottleneck.Options{Want: bottleneck.WantContention}
+//		r, err := bottleneck.Analyze(context.Background(), os.Stdin, opt)
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		for _, q := range p.Pairs {
+//		for _, q := range r.Contention.Pairs {
 //			fmt.Println(q.Kind, q.Waiter.Stack, "lost", q.Blamed, "to", q.Owner.Stack)
 //		}
 //	}
@@ -28,9 +30,7 @@ package tracewaits
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -90,19 +90,10 @@ type Options struct {
 	// Window, if positive, makes [Observer] also compute a profile of each stretch of that
 	// length: see [Observer.Windows].
 	Window time.Duration
-	// Name is the name of the trace in error messages.
-	Name string
-	// Progress is called with the number of bytes read and the size (−1 = unknown).
-	Progress func(done, size int64)
-	// MaxMemory bounds the growth of the heap during a pass, in bytes, as in timeline.Options. 0
-	// means half of the machine's memory.
-	MaxMemory int64
-	// Part selects the part of the trace to read; the zero value selects all of it.
-	Part timeline.Part
 }
 
-// Read returns the contention profile of the execution trace in r: a file, a stream or the bytes of
-// a flight recorder, uncompressed or compressed with gzip or zstd.
+// Observer builds a [contention.Profile] in a pass over a trace: of a file, a stream or the bytes of
+// a flight recorder.
 //
 // Blamed is the part of a wait for which the owner of the lock, or the goroutine that ended the wait,
 // is known. Unattributed is the time for which the trace does not show who held the lock, or
@@ -123,40 +114,6 @@ type Options struct {
 // Waits for locks of package contention, with collection on, are exact and flagged
 // [contention.Logged], except those that a hot lock did not record; see contention.Options.Exact.
 // docs/measurements.md has the accuracy of the others.
-//
-// If the trace is truncated or corrupt, Read returns the profile of the readable part, with a
-// warning, and an error (a *[timeline.Error]) with the position of the problem and what is missing.
-// The profile is nil only if nothing could be read.
-func Read(ctx context.Context, r io.Reader, opt Options) (*contention.Profile, error) {
-	o := NewObserver(opt)
-	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.Part}, o)
-	return o.result(info, err)
-}
-
-// ReadFile is like [Read] but reads the trace from the named file.
-func ReadFile(ctx context.Context, name string, opt Options) (*contention.Profile, error) {
-	if opt.Name == "" {
-		opt.Name = name
-	}
-	o := NewObserver(opt)
-	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.Part}, o)
-	return o.result(info, err)
-}
-
-func (o *Observer) result(info *timeline.Info, err error) (*contention.Profile, error) {
-	if info.Generations == 0 {
-		return nil, err
-	}
-	p := o.Profile()
-	if o.opt.Part.During == "" {
-		p.Events, p.Bytes = info.Events, info.Bytes
-	}
-	p.Warnings = append(p.Warnings, info.Warnings(err)...)
-	return p, err
-}
-
-// Observer builds a [contention.Profile] in a pass over a trace. It serves to run the analysis in
-// one pass with others. [Read] is simpler if only the profile is needed.
 type Observer struct {
 	timeline.Base
 	opt   Options

@@ -2,12 +2,13 @@ package tracewaits
 
 import (
 	"context"
-	"github.com/bottleneck-go/bottleneck/internal/race"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/race"
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -15,7 +16,7 @@ import (
 
 func realTrace(t testing.TB, name string) *contention.Profile {
 	t.Helper()
-	p, err := ReadFile(context.Background(), filepath.Join("..", "..", "testdata", "real", name+".trace.zst"), Options{})
+	p, err := readFile(filepath.Join("..", "..", "testdata", "real", name+".trace.zst"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package tracewaits
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	rtrace "runtime/trace"
@@ -252,7 +251,7 @@ func TestTraceWaitGroupOfAProgram(t *testing.T) {
 	})
 	wg.Wait()
 	rtrace.Stop()
-	p, err := Read(context.Background(), &buf, Options{Goroutines: true})
+	p, err := readTrace(&buf, Options{Goroutines: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package tracewaits
 
 import (
 	"bytes"
-	"context"
 	rtrace "runtime/trace"
 	"strings"
 	"sync"
@@ -39,7 +38,7 @@ func TestRootsOfTraceAndWrappers(t *testing.T) {
 	wg.Wait()
 	live := contention.Snapshot()
 	rtrace.Stop()
-	p, err := Read(context.Background(), &buf, Options{})
+	p, err := readTrace(&buf, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

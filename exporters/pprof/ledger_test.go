@@ -47,11 +47,11 @@ func withStacks(l *ledger.Ledger) *ledger.Ledger {
 }
 
 func ExampleLedger() {
-	l, err := ledger.ReadTrace(context.Background(), opened("../../testdata/small/mutex-go1.26.8.trace"), ledger.Options{Stacks: true})
-	if err != nil {
+	o := ledger.NewObserver(ledger.Options{Stacks: true})
+	if _, err := timeline.ReadFile(context.Background(), "../../testdata/small/mutex-go1.26.8.trace", timeline.Options{}, o); err != nil {
 		panic(err)
 	}
-	p, err := pprof.Ledger(l, pprof.Options{})
+	p, err := pprof.Ledger(o.Ledger(), pprof.Options{})
 	if err != nil {
 		panic(err)
 	}

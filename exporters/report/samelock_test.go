@@ -13,16 +13,18 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // TestMutexHasTheSameNumbersEverywhere: in text, CSV, JSON, the pprof profile and the data of the
 // page, and in the bottle graph of the same trace.
 func TestMutexHasTheSameNumbersEverywhere(t *testing.T) {
 	const trace, group = "../../testdata/real/stdlog-file.trace.zst", "main.worker"
-	p, err := tracewaits.ReadFile(t.Context(), trace, tracewaits.Options{})
-	if err != nil {
+	waits := tracewaits.NewObserver(tracewaits.Options{})
+	if _, err := timeline.ReadFile(t.Context(), trace, timeline.Options{}, waits); err != nil {
 		t.Fatal(err)
 	}
+	p := waits.Profile()
 	row := p.LockTable()[0]
 	if row.Lock.Class != "log.Logger" {
 		t.Fatalf("the lock that costs most is %s", row.Lock)
