@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -258,7 +259,7 @@ func randomWords(rng *rand.Rand) (text string, n, procs int) {
 }
 
 func TestByInstants(t *testing.T) {
-	runs := uint64(600)
+	runs := uint64(testenv.Rounds(600))
 	if testing.Short() {
 		runs = 100
 	}
