@@ -268,30 +268,30 @@ func (p *Profile) sort() {
 	}
 }
 
-// Part is a row of a path, as the table shows it.
-type Part struct {
+// part is a row of a path, as the table shows it.
+type part struct {
 	*Path
 	Row *Row
 }
 
-// Columns are the columns of the rows of all paths, the most important first.
-var Columns = []result.Column[Part]{
+// columns are the columns of the rows of all paths, the most important first.
+var columns = []result.Column[part]{
 	{Name: "time", Title: "time", Unit: result.Duration, Help: "on the path: the rows of a class sum to the time that its tasks took",
-		Value: result.Ints(func(p *Part) time.Duration { return p.Row.Time })},
+		Value: result.Ints(func(p *part) time.Duration { return p.Row.Time })},
 	{Name: "what", Title: "what", Help: "running, c, scheduling (ready, without a processor), network, timer, syscall, runtime (the collector, for example) or unattributed",
-		Value: result.Texts(func(p *Part) Kind { return p.Row.What })},
+		Value: result.Texts(func(p *part) Kind { return p.Row.What })},
 	{Name: "function", Title: "function", Unit: result.Func, Help: "the function that ran, or in which the goroutine waited",
-		Value: result.Texts(func(p *Part) string { return p.Row.Site.Func })},
+		Value: result.Texts(func(p *part) string { return p.Row.Site.Func })},
 	{Name: "line", Title: "line", Help: "where in that function",
-		Value: result.Texts(func(p *Part) string { return p.Row.Site.Source() })},
+		Value: result.Texts(func(p *part) string { return p.Row.Site.Source() })},
 	{Name: "group", Title: "goroutines", Unit: result.Func, Help: "the name of the goroutine that ran or waited",
-		Value: result.Texts(func(p *Part) string { return p.Row.Group })},
+		Value: result.Texts(func(p *part) string { return p.Row.Group })},
 	{Name: "class", Title: "class", Unit: result.Func, Help: "the handler, region or user task; [program] is the whole program",
-		Value: result.Texts(func(p *Part) string { return p.Class })},
+		Value: result.Texts(func(p *part) string { return p.Class })},
 	{Name: "tasks", Title: "tasks", Unit: result.Count, Quotient: result.Single, Help: "how many tasks of the class there were: the same in all of its rows",
-		Value: result.Ints(func(p *Part) int64 { return p.Count })},
+		Value: result.Ints(func(p *part) int64 { return p.Count })},
 	{Name: "longest", Title: "longest", Unit: result.Duration, Quotient: result.Single, Help: "the time that the longest of them took",
-		Value: result.Ints(func(p *Part) time.Duration { return p.Longest })},
+		Value: result.Ints(func(p *part) time.Duration { return p.Longest })},
 }
 
 // PathColumns are the columns of classes. Parts are those of the elapsed time.
@@ -329,14 +329,14 @@ func (p *Profile) Whole() *Path {
 
 // Table returns the rows of all paths as a table.
 func (p *Profile) Table() *result.Table {
-	var parts []Part
+	var parts []part
 	for i := range p.Paths {
 		path := &p.Paths[i]
 		for k := range path.Rows {
-			parts = append(parts, Part{path, &path.Rows[k]})
+			parts = append(parts, part{path, &path.Rows[k]})
 		}
 	}
-	t := result.New(Columns, parts, 0)
+	t := result.New(columns, parts, 0)
 	t.Title = "Critical paths"
 	return t
 }

@@ -188,9 +188,6 @@ func (g *Goroutine) Reading() bool {
 	return g.start != nil && g.Func == g.start.reading
 }
 
-// Proc returns the P that the goroutine occupies, or −1 if there is none or it is unknown.
-func (g *Goroutine) Proc() int32 { return g.cur.proc }
-
 // UserTask returns the type of the user task that the goroutine works on: that of the innermost
 // region, or else the one in which the goroutine was created.
 func (g *Goroutine) UserTask() string {

@@ -202,10 +202,10 @@ func defineWindow(fs *pflag.FlagSet, window *time.Duration, help string) {
 	})
 }
 
-// defineBounds adds -from and -to, which count from the start of the input that of names.
-func defineBounds(fs *pflag.FlagSet, from, to *time.Duration, of string) {
-	fs.DurationVar(from, "from", 0, "begin `DURATION` after the start of "+of)
-	fs.DurationVar(to, "to", 0, "end `DURATION` after the start of "+of)
+// defineBounds adds -from and -to.
+func defineBounds(fs *pflag.FlagSet, from, to *time.Duration) {
+	fs.DurationVar(from, "from", 0, "begin `DURATION` after the start of the trace, or of -generations")
+	fs.DurationVar(to, "to", 0, "end `DURATION` after the start of the trace, or of -generations")
 }
 
 // checkBounds rejects an empty interval of -from and -to.

@@ -53,7 +53,7 @@ region or task, everything before -from is decoded.`, f.run)
 	defineWindow(fs, &opt.Window, "draw one graph for each `DURATION`, such as 500ms")
 	fs.BoolVar(&opt.Collections, "collections", false, "draw one graph for the time from each garbage collection to the next")
 	fs.BoolVar(&opt.Offered, "offered", false, "count runnable goroutines as running: the parallelism that the program offers a larger machine")
-	defineBounds(fs, &opt.From, &opt.To, "the trace, or of -generations")
+	defineBounds(fs, &opt.From, &opt.To)
 	c.Example = `  go test -bench Sort -trace trace.out && bottleneck graph trace.out
   curl -s http://localhost:6060/debug/pprof/trace?seconds=5 | bottleneck graph
   bottleneck graph -group '/^([^.]+)[.]/' trace.out      # by package

@@ -43,7 +43,7 @@ and the one that ended the wait. Columns of text, for -by, are
 	f.define(c, ledgerForms, &ledgerMeasures)
 	f.to.defineTop("rows", "20 in text, all in other forms; the other rows are summed")
 	opt := &f.opt.Bottle
-	defineBounds(c.Flags(), &opt.From, &opt.To, "the trace, or of -generations")
+	defineBounds(c.Flags(), &opt.From, &opt.To)
 	defineGroup(c.Flags(), &opt.Group, "")
 	f.to.defineBy("sum the rows that are equal in `COLUMNS`, separated by commas; not for JSON")
 	f.to.only["by"] = []string{"text", "csv", "md", "html"}

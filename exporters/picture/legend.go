@@ -36,10 +36,10 @@ type cell struct {
 	bold bool
 }
 
-// cellsOf returns cells of the same style.
-func cellsOf(bold bool, texts ...string) (out []cell) {
+// cellsOf returns cells that are not bold.
+func cellsOf(texts ...string) (out []cell) {
 	for _, s := range texts {
-		out = append(out, cell{s, bold})
+		out = append(out, cell{s: s})
 	}
 	return out
 }
@@ -77,7 +77,7 @@ func runningHeader(g *bottle.Graph) string {
 // known, or the shares in all runs.
 func (m *model) newTable(reasons bool) *table {
 	g := m.whole.graph
-	t := &table{header: cellsOf(false, "group", "share", "", "lost", "parallelism", runningHeader(g)), gap: 16, rowHeight: 23}
+	t := &table{header: cellsOf("group", "share", "", "lost", "parallelism", runningHeader(g)), gap: 16, rowHeight: 23}
 	if t.words = reasons && !m.runs && slices.ContainsFunc(m.entries, func(e *entry) bool { return len(waits(&e.box)) > 0 }); t.words {
 		t.header = append(t.header, cell{s: "blocked on"})
 	}
@@ -88,7 +88,7 @@ func (m *model) newTable(reasons bool) *table {
 		if m.runs {
 			numbers = m.inRuns(in)
 		}
-		r.cells = cellsOf(false, numbers...)
+		r.cells = cellsOf(numbers...)
 		t.rows = append(t.rows, r)
 	}
 	if g.Idle > 0 {

@@ -256,7 +256,7 @@ const mostColumns = 6
 // legend returns the table beside the bars: a row for each part in the order of the bars, from the
 // top, with its values, and, for a single bar, the speed-up without it.
 func (m *stackModel) legend() *table {
-	t := &table{header: cellsOf(false, ""), gap: 14, rowHeight: 24}
+	t := &table{header: cellsOf(""), gap: 14, rowHeight: 24}
 	single := len(m.stacks) == 1
 	shown := m.stacks
 	if len(shown) > mostColumns {

@@ -248,7 +248,7 @@ func hertz(hz float64) string {
 
 // table returns the legend: a row for each curve with its numbers.
 func (m *tasksModel) table(width float64) *table {
-	t := &table{header: cellsOf(false, "", "tasks", "median", "p99", "of all", "diagnosis"), gap: 14, rowHeight: 24}
+	t := &table{header: cellsOf("", "tasks", "median", "p99", "of all", "diagnosis"), gap: 14, rowHeight: 24}
 	for i := range m.classes {
 		c := &m.classes[i]
 		share := ""
@@ -261,7 +261,7 @@ func (m *tasksModel) table(width float64) *table {
 		}
 		t.rows = append(t.rows, row{title: c.title, name: c.label, fill: ink, swatch: func(x, baseline float64) []shape {
 			return []shape{rect{x: x, y: baseline - 9, w: swatchSide, h: 6, fill: rgb(c.fill)}}
-		}, cells: append(cellsOf(false, format.Quantity(float64(c.Tasks)), m.amount(c.hist.Quantile(.5)), m.amount(c.hist.Quantile(.99)), share), cell{diagnosis, badly(c)})})
+		}, cells: append(cellsOf(format.Quantity(float64(c.Tasks)), m.amount(c.hist.Quantile(.5)), m.amount(c.hist.Quantile(.99)), share), cell{diagnosis, badly(c)})})
 	}
 	t.measure()
 	t.nameWidth = min(t.nameWidth, width-(t.width()-t.nameWidth))

@@ -105,7 +105,7 @@ func newTable(m *model) *tableText {
 			}
 			t.numbers[k].add(cell)
 		}
-		way := reasonsOf(m, b)
+		way := reasonsOf(b)
 		ways, marks, attributes, t.starts = append(ways, way), append(marks, mark), append(attributes, attribute), append(t.starts, b.Starts)
 		t.name.add(name)
 		t.reasons.add(strings.Join(way[:min(1, len(way))], ""))
@@ -191,7 +191,7 @@ func (t *tableText) markWidth() int {
 
 // reasonsOf returns ways to name what blocked a box most: its two largest reasons with their parts
 // of the blocked time, only one of them, or only its name.
-func reasonsOf(m *model, b *bottle.Box) []string {
+func reasonsOf(b *bottle.Box) []string {
 	blocked := b.Blocked()
 	if blocked <= 0 {
 		return nil

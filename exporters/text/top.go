@@ -270,7 +270,7 @@ func (t *topFrame) table() *result.Table {
 		if t.m.necks[k] {
 			mark = "* "
 		}
-		rows = append(rows, topRow{mark + t.m.withKind(t.m.name(b), b.Kind), b, t.v.Graph, before, was[k], shortest(reasonsOf(t.m, b), minText)})
+		rows = append(rows, topRow{mark + t.m.withKind(t.m.name(b), b.Kind), b, t.v.Graph, before, was[k], shortest(reasonsOf(b), minText)})
 	}
 	out := result.New(topColumns, rows, 0)
 	for k := range out.Columns {

@@ -250,10 +250,9 @@ func (g *goroutineTasks) readyAt(of *timeline.Goroutine, now timeline.Time) time
 }
 
 // push begins a region.
-func (g *goroutineTasks) push(of *timeline.Goroutine, now timeline.Time, r openRegion) *openRegion {
+func (g *goroutineTasks) push(of *timeline.Goroutine, now timeline.Time, r openRegion) {
 	r.start, r.running, r.ready = now, g.runningAt(of, now), g.readyAt(of, now)
 	g.stack = append(g.stack, r)
-	return &g.stack[len(g.stack)-1]
 }
 
 // pop takes the innermost region off the stack.
