@@ -93,7 +93,7 @@ func (b births) add(s *birthScan) {
 			continue
 		}
 		if root := s.stack(at.start).Root(); root != nil {
-			b[int64(id)] = birth{root.Func, s.stack(at.site), at.rank}
+			b[int64(id)] = birth{startOf(root.Func), s.stack(at.site), at.rank}
 		}
 	}
 	for _, id := range s.gone {

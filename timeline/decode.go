@@ -454,7 +454,7 @@ func (c *cursor) name(g int32, rank nameRank, stack int32) {
 	if len(s.Frames) >= maxFrames {
 		return // the root may be cut off
 	}
-	if fn := s.Root().Func; fn != "" {
+	if fn := startOf(s.Root().Func); fn != "" {
 		l.name, l.source = c.nameID(fn), rank
 		c.states[g].latest = nothingRecent
 	}

@@ -235,6 +235,15 @@ func (g *Goroutine) setStart(s *start) { g.start, g.Start, g.Kind = s, s.name, s
 // iterators.
 const coroutineStart = "runtime.corostart"
 
+// startOf returns the start function of a goroutine whose call chains have the root fn. Chains of the
+// main goroutine lack runtime.main, which also initializes the packages before it calls main.main.
+func startOf(root string) string {
+	if root == "runtime.doInit1" || root == "runtime.doInit" {
+		return "main.main"
+	}
+	return root
+}
+
 // kindOf classifies a goroutine by its start function.
 func kindOf(fn string) Kind {
 	switch {

@@ -91,6 +91,18 @@ func TestNamedLater(t *testing.T) {
 	}
 }
 
+// TestNameOfMain: the first call chain of the main goroutine may be that of an initialization.
+func TestNameOfMain(t *testing.T) {
+	w := newWire(26)
+	m := w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wGoCreate, 2, stk("main.worker"), stk("main.init.0", "runtime.doInit1"))
+	m.ev(1020, wGoBlock, "select", stk("runtime.gopark", "main.init.0", "runtime.doInit1")).ev(1900, wHeapAlloc, 1)
+	fs := w.replay(t)
+	last := fs.intervals[slices.IndexFunc(fs.intervals, func(f fact) bool { return f.G == 1 && f.To == Unknown })]
+	if last.Func != "main.main" || last.Kind != Application {
+		t.Errorf("%q of kind %v, want main.main", last.Func, last.Kind)
+	}
+}
+
 // TestCreators: which goroutine started a goroutine.
 func TestCreators(t *testing.T) {
 	w := newWire(26)
