@@ -236,9 +236,9 @@ var countersForms = forms((*counted).table, (*counted).picture, writers[*counted
 			}
 			return json.NewEncoder(w).Encode(l)
 		}
-		return tableForm((*counted).table, tableJSON)(w, c, d)
+		return formVia((*counted).table, tableJSON)(w, c, d)
 	},
-	"html": tableForm((*counted).table, report.WriteTable), // the picture has no comparison
+	"html": formVia((*counted).table, report.WriteTable), // the picture has no comparison
 	"pprof": func(w io.Writer, c *counted, _ drawing) error {
 		set, err := c.e.Select(c.ctx, c.where)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/critical"
@@ -81,9 +82,9 @@ func (f *criticalFlags) choose(p *critical.Profile) (*critical.Profile, error) {
 var criticalForms = forms(func(p *critical.Profile, d drawing) (*result.Table, error) { return p.Table().Top(d.Top), nil }, nil, writers[*critical.Profile]{
 	"text": func(w io.Writer, p *critical.Profile, d drawing) error { return text.WritePaths(w, p, d.Options) },
 	"json": func(w io.Writer, p *critical.Profile, _ drawing) error { return critical.WriteJSON(w, p) },
-	"pprof": func(w io.Writer, p *critical.Profile, d drawing) error {
-		return pprof.WritePaths(w, p, pprof.Options{File: d.source})
-	},
+	"pprof": pprofForm(func(p *critical.Profile, d drawing) (*profile.Profile, error) {
+		return pprof.Paths(p, pprof.Options{File: d.source})
+	}),
 })
 
 var criticalMeasures = condition.Measures{

@@ -272,13 +272,13 @@ var diffForms = forms(diffPair.table, func(p diffPair, d drawing) (*picture.Draw
 			fmt.Fprintln(w)
 		}
 		if p[0].pairs.compare == nil {
-			return tableForm(diffPair.table, d.rowsText)(w, p, d)
+			return formVia(diffPair.table, d.rowsText)(w, p, d)
 		}
 		if err := p[0].pairs.compare(w, p, d); err != nil || !p.booked() {
 			return err
 		}
 		fmt.Fprintln(w)
-		return tableForm(diffPair.categories, d.rowsText)(w, p, d)
+		return formVia(diffPair.categories, d.rowsText)(w, p, d)
 	},
 	"json": writeDiffJSON,
 	"md": func(w io.Writer, p diffPair, d drawing) error {
@@ -288,9 +288,9 @@ var diffForms = forms(diffPair.table, func(p diffPair, d drawing) (*picture.Draw
 			}
 			fmt.Fprintln(w)
 		}
-		return tableForm(diffPair.table, markdown.Write)(w, p, d)
+		return formVia(diffPair.table, markdown.Write)(w, p, d)
 	},
-	"html": tableForm(diffPair.table, report.WriteTable), // not all kinds have pictures
+	"html": formVia(diffPair.table, report.WriteTable), // not all kinds have pictures
 })
 
 // pairs compares two results of a kind.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -151,9 +152,9 @@ var graphForms = forms(func(g *bottle.Graph, d drawing) (*result.Table, error) {
 		"text": func(w io.Writer, g *bottle.Graph, d drawing) error { return text.Write(w, g, d.Options) },
 		"json": func(w io.Writer, g *bottle.Graph, d drawing) error { return bottle.WriteJSON(w, g.Top(d.Top)) },
 		"csv":  func(w io.Writer, g *bottle.Graph, d drawing) error { return text.TableCSV(w, g.Top(d.Top).Table()) },
-		"pprof": func(w io.Writer, g *bottle.Graph, d drawing) error {
-			return pprof.Write(w, g.Top(d.Top), pprof.Options{File: d.source})
-		},
+		"pprof": pprofForm(func(g *bottle.Graph, d drawing) (*profile.Profile, error) {
+			return pprof.Profile(g.Top(d.Top), pprof.Options{File: d.source})
+		}),
 	})
 
 var graphMeasures = condition.Measures{

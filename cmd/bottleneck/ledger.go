@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -78,12 +79,12 @@ var ledgerForms = forms(func(l *ledger.Ledger, d drawing) (*result.Table, error)
 	return t.Top(d.Top), nil
 }, nil, writers[*ledger.Ledger]{
 	"text": func(w io.Writer, l *ledger.Ledger, d drawing) error {
-		return tableForm(func(l *ledger.Ledger, d drawing) (*result.Table, error) { return d.rows(l) }, d.rowsText)(w, l, d)
+		return formVia(func(l *ledger.Ledger, d drawing) (*result.Table, error) { return d.rows(l) }, d.rowsText)(w, l, d)
 	},
 	"json": func(w io.Writer, l *ledger.Ledger, _ drawing) error { return ledger.WriteJSON(w, l) },
-	"pprof": func(w io.Writer, l *ledger.Ledger, d drawing) error {
-		return pprof.WriteLedger(w, l, pprof.Options{File: d.source})
-	},
+	"pprof": pprofForm(func(l *ledger.Ledger, d drawing) (*profile.Profile, error) {
+		return pprof.Ledger(l, pprof.Options{File: d.source})
+	}),
 })
 
 var ledgerMeasures = condition.Measures{

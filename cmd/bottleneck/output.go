@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -192,15 +193,25 @@ type formsOf map[string]func(w io.Writer, v any, d drawing) error
 // writers are forms of results of one type.
 type writers[T any] map[string]func(w io.Writer, v T, d drawing) error
 
-// tableForm returns the form of a result whose table write writes.
-func tableForm[T any](table func(v T, d drawing) (*result.Table, error), write func(io.Writer, *result.Table) error) func(io.Writer, T, drawing) error {
+// formVia returns the form of a result for which write writes what of makes of it, such as its table.
+func formVia[T, P any](of func(v T, d drawing) (P, error), write func(io.Writer, P) error) func(io.Writer, T, drawing) error {
 	return func(w io.Writer, v T, d drawing) error {
-		t, err := table(v, d)
+		p, err := of(v, d)
 		if err != nil {
 			return err
 		}
-		return write(w, t)
+		return write(w, p)
 	}
+}
+
+// pprofForm returns the form for pprof of a result of which of makes the profile.
+func pprofForm[T any](of func(v T, d drawing) (*profile.Profile, error)) func(io.Writer, T, drawing) error {
+	return formVia(of, func(w io.Writer, p *profile.Profile) error {
+		if err := p.Write(w); err != nil {
+			return fmt.Errorf("pprof: writing the profile: %w", err)
+		}
+		return nil
+	})
 }
 
 // tableJSON writes the rows of a table on one line.
@@ -211,34 +222,25 @@ func tableJSON(w io.Writer, t *result.Table) error { return json.NewEncoder(w).E
 func forms[T any](table func(v T, d drawing) (*result.Table, error), draw func(v T, d drawing) (*picture.Drawing, error), more writers[T]) formsOf {
 	all := writers[T]{}
 	if table != nil {
-		for form, write := range map[string]func(io.Writer, *result.Table) error{"csv": text.TableCSV, "md": markdown.Write, "html": report.WriteTable, "json": tableJSON} {
-			all[form] = tableForm(table, write)
+		for name, write := range map[string]func(io.Writer, *result.Table) error{"csv": text.TableCSV, "md": markdown.Write, "html": report.WriteTable, "json": tableJSON} {
+			all[name] = formVia(table, write)
 		}
 	}
 	if draw != nil {
-		drawn := func(write func(io.Writer, *picture.Drawing) error) func(io.Writer, T, drawing) error {
-			return func(w io.Writer, v T, d drawing) error {
-				p, err := draw(v, d)
-				if err != nil {
-					return err
-				}
-				return write(w, p)
-			}
-		}
-		svg := drawn(func(w io.Writer, p *picture.Drawing) error { return p.SVG(w) })
-		all["svg"], all["png"] = svg, drawn(func(w io.Writer, p *picture.Drawing) error { return writePNG(w, p) })
+		svg := formVia(draw, func(w io.Writer, p *picture.Drawing) error { return p.SVG(w) })
+		all["svg"], all["png"] = svg, formVia(draw, func(w io.Writer, p *picture.Drawing) error { return writePNG(w, p) })
 		all["html"] = func(w io.Writer, v T, d drawing) error {
 			var b strings.Builder
 			if err := svg(&b, v, d); err != nil {
 				return err
 			}
-			return tableForm(table, func(w io.Writer, t *result.Table) error { return report.WritePicture(w, t, b.String()) })(w, v, d)
+			return formVia(table, func(w io.Writer, t *result.Table) error { return report.WritePicture(w, t, b.String()) })(w, v, d)
 		}
 	}
 	maps.Copy(all, more)
 	out := formsOf{}
-	for form, write := range all {
-		out[form] = func(w io.Writer, v any, d drawing) error { return write(w, v.(T), d) }
+	for name, write := range all {
+		out[name] = func(w io.Writer, v any, d drawing) error { return write(w, v.(T), d) }
 	}
 	return out
 }

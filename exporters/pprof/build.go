@@ -2,7 +2,6 @@ package pprof
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -22,17 +21,6 @@ func checked(p *profile.Profile) (*profile.Profile, error) {
 		return nil, fmt.Errorf("pprof: building the profile: %w", err)
 	}
 	return p, nil
-}
-
-// write writes a profile, unless there was an error.
-func write(w io.Writer, p *profile.Profile, err error) error {
-	if err != nil {
-		return err
-	}
-	if err := p.Write(w); err != nil {
-		return fmt.Errorf("pprof: writing the profile: %w", err)
-	}
-	return nil
 }
 
 // build returns the profile of a graph. If it is too large, it first folds the boxes of each window,

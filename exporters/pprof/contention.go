@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -36,7 +35,7 @@ import (
 // owner_group and root_group. They also carry lock, unless there are more than 100 different names.
 // Goroutine ids are never labels.
 //
-// Like [Write], Contention stays under 16,000 samples and 4 MB: the shortest excess delays are
+// Like [Profile], Contention stays under 16,000 samples and 4 MB: the shortest excess delays are
 // added up under "[others]", and a comment of the profile records that.
 func Contention(p *contention.Profile, opt Options) (*profile.Profile, error) {
 	if p == nil {
@@ -49,13 +48,6 @@ func Contention(p *contention.Profile, opt Options) (*profile.Profile, error) {
 		return nil, fmt.Errorf("pprof: %w", err)
 	}
 	return checked(buildContention(p, opt))
-}
-
-// WriteContention writes the profile of [Contention] to w, compressed with gzip. Its errors are
-// those of Contention and of w.
-func WriteContention(w io.Writer, p *contention.Profile, opt Options) error {
-	out, err := Contention(p, opt)
-	return write(w, out, err)
 }
 
 // maxLockNames is the maximum number of different lock labels.

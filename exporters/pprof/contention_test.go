@@ -168,7 +168,7 @@ func TestContentionGoToolPprof(t *testing.T) {
 
 func goToolContention(t *testing.T, p *contention.Profile, view string, args ...string) string {
 	t.Helper()
-	return goToolOn(t, func(w io.Writer) error { return pprof.WriteContention(w, p, pprof.Options{View: view}) }, args...)
+	return goToolOn(t, written(pprof.Contention(p, pprof.Options{View: view})), args...)
 }
 
 // crowd has n distinct pairs of owners, with call chains of the given depth and names of the given
@@ -290,7 +290,7 @@ func BenchmarkWriteContention(b *testing.B) {
 	p := crowd(1000, 10, 20, 0)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := pprof.WriteContention(io.Discard, p, pprof.Options{View: contention.JoinedView}); err != nil {
+		if err := written(pprof.Contention(p, pprof.Options{View: contention.JoinedView}))(io.Discard); err != nil {
 			b.Fatal(err)
 		}
 	}

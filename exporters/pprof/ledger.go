@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -34,20 +33,13 @@ import (
 // that ran or that ended the gap; and, if known, waker, the goroutines that woke them, and
 // beside, the goroutines that ran on other processors in that time.
 //
-// Like [Write], Ledger stays under 16,000 samples and 4 MB: the smallest are added up under
+// Like [Profile], Ledger stays under 16,000 samples and 4 MB: the smallest are added up under
 // "[others]", and a comment of the profile records that.
 func Ledger(l *ledger.Ledger, opt Options) (*profile.Profile, error) {
 	if l == nil {
 		return nil, errors.New("pprof: no ledger")
 	}
 	return checked(buildLedger(l, opt))
-}
-
-// WriteLedger writes the profile of [Ledger] to w, compressed with gzip. Its errors are those of
-// Ledger and of w.
-func WriteLedger(w io.Writer, l *ledger.Ledger, opt Options) error {
-	out, err := Ledger(l, opt)
-	return write(w, out, err)
 }
 
 var created = timeline.WaitCreated.String()

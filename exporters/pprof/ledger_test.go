@@ -116,7 +116,7 @@ func TestLedgerStacks(t *testing.T) {
 			t.Errorf("%s: got %s want %s", c.name, got, c.want)
 		}
 	}
-	out := goToolOn(t, func(w io.Writer) error { return pprof.WriteLedger(w, withStacks(pipeline()), pprof.Options{}) }, "-traces")
+	out := goToolOn(t, written(pprof.Ledger(withStacks(pipeline()), pprof.Options{})), "-traces")
 	for _, want := range []string{
 		"ledger: 8 s lost of a capacity of 20 s (10 s × 2 processors)\nType: lost\n", "Duration: 10s, Total samples = 8s (80.00%)\n",
 		"      kind:  chan-receive\n      part:  idle\n     group:  main.write\n     waker:  main.read\n    beside:  main.read\n        4s   main.read\n             [woken by]\n             [wait] chan-receive\n             runtime.chanrecv1\n",

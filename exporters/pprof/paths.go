@@ -2,7 +2,6 @@ package pprof
 
 import (
 	"errors"
-	"io"
 
 	"github.com/google/pprof/profile"
 
@@ -20,19 +19,12 @@ import (
 //
 // Samples carry the labels class, what (the kind) and group, the goroutine that ran or waited.
 //
-// Like [Write], Paths stays under 16,000 samples and 4 MB.
+// Like [Profile], Paths stays under 16,000 samples and 4 MB.
 func Paths(p *critical.Profile, opt Options) (*profile.Profile, error) {
 	if p == nil {
 		return nil, errors.New("pprof: no critical paths")
 	}
 	return checked(buildPaths(p, opt))
-}
-
-// WritePaths writes the profile of [Paths] to w, compressed with gzip. Its errors are those of Paths
-// and of w.
-func WritePaths(w io.Writer, p *critical.Profile, opt Options) error {
-	out, err := Paths(p, opt)
-	return write(w, out, err)
 }
 
 func buildPaths(p *critical.Profile, opt Options) *profile.Profile {

@@ -1,5 +1,5 @@
-// Package pprof writes a bottle graph as a profile for go tool pprof and other tools that read the
-// format:
+// Package pprof makes results profiles for go tool pprof and other tools that read the format, such
+// as that of a bottle graph:
 //
 //	package main
 //
@@ -16,7 +16,11 @@
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		if err := pprof.Write(os.Stdout, g, pprof.Options{}); err != nil {
+//		p, err := pprof.Profile(g, pprof.Options{})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		if err := p.Write(os.Stdout); err != nil {
 //			log.Fatal(err)
 //		}
 //	}
@@ -35,13 +39,12 @@
 // events" if the event that stopped the goroutine stands for the time before it). In a graph with
 // windows they have window_start, so "go tool pprof -tagroot=window_start" shows all phases.
 //
-// Databases refuse large profiles. Write stays under 16,000 samples and 4 MB: it folds the smallest
-// boxes and call stacks, or drops the windows, and the profile's comments record that. A graph of
-// 300 boxes takes 2.5 ms (BenchmarkWrite).
+// Databases refuse large profiles. Those of this package stay under 16,000 samples and 4 MB: the
+// smallest boxes and call stacks are folded, or the windows dropped, and the profile's comments
+// record that. A graph of 300 boxes takes 2.5 ms (BenchmarkWrite).
 package pprof
 
 import (
-	"io"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -69,11 +72,4 @@ type Options struct {
 // The error is that of [profile.Profile.CheckValid].
 func Profile(g *bottle.Graph, opt Options) (*profile.Profile, error) {
 	return checked(build(g, opt))
-}
-
-// Write writes the profile of a graph to w, compressed with gzip. Its errors are those of [Profile]
-// and of w.
-func Write(w io.Writer, g *bottle.Graph, opt Options) error {
-	p, err := Profile(g, opt)
-	return write(w, p, err)
 }

@@ -249,7 +249,7 @@ func TestLimits(t *testing.T) {
 // goTool runs go tool pprof on a profile of g and returns what it printed.
 func goTool(t *testing.T, g *bottle.Graph, args ...string) string {
 	t.Helper()
-	return goToolOn(t, func(w io.Writer) error { return pprof.Write(w, g, pprof.Options{}) }, args...)
+	return goToolOn(t, written(pprof.Profile(g, pprof.Options{})), args...)
 }
 
 // pprofTool returns the program that go tool pprof runs.
@@ -257,6 +257,16 @@ var pprofTool = sync.OnceValues(func() (string, error) {
 	out, err := exec.Command("go", "tool", "-n", "pprof").Output()
 	return strings.TrimSpace(string(out)), err
 })
+
+// written returns a function that writes a profile, or returns the error of making it.
+func written(p *profile.Profile, err error) func(io.Writer) error {
+	return func(w io.Writer) error {
+		if err != nil {
+			return err
+		}
+		return p.Write(w)
+	}
+}
 
 // goToolOn runs go tool pprof on the output of write.
 func goToolOn(t *testing.T, write func(io.Writer) error, args ...string) string {
@@ -348,7 +358,7 @@ func FuzzProfile(f *testing.F) {
 		g.GroupBy, g.Warnings = by, []string{warning}
 		g.Boxes[0].Group, g.Boxes[1].Kind = name, timeline.Kind(len(kind))
 		var buf bytes.Buffer
-		if err := pprof.Write(&buf, g, pprof.Options{}); err != nil {
+		if err := written(pprof.Profile(g, pprof.Options{}))(&buf); err != nil {
 			t.Fatal(err)
 		}
 		p, err := profile.Parse(&buf)
@@ -377,7 +387,7 @@ func BenchmarkWrite(b *testing.B) {
 			}
 			g.Wall = time.Duration(n) * 1000
 			for b.Loop() {
-				if err := pprof.Write(io.Discard, g, pprof.Options{}); err != nil {
+				if err := written(pprof.Profile(g, pprof.Options{}))(io.Discard); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -388,12 +398,14 @@ func BenchmarkWrite(b *testing.B) {
 // The web interface of pprof shows "File Type" above a profile, with "unknown" for missing values.
 func TestNoTitleIsUnknown(t *testing.T) {
 	for title, write := range map[string]func(w io.Writer, file string) error{
-		"share": func(w io.Writer, file string) error { return pprof.Write(w, sorting(), pprof.Options{File: file}) },
+		"share": func(w io.Writer, file string) error {
+			return written(pprof.Profile(sorting(), pprof.Options{File: file}))(w)
+		},
 		"delay": func(w io.Writer, file string) error {
-			return pprof.WriteContention(w, &contention.Profile{}, pprof.Options{File: file})
+			return written(pprof.Contention(&contention.Profile{}, pprof.Options{File: file}))(w)
 		},
 		"time": func(w io.Writer, file string) error {
-			return pprof.WriteTasks(w, &granularity.Profile{}, pprof.Options{File: file})
+			return written(pprof.Tasks(&granularity.Profile{}, pprof.Options{File: file}))(w)
 		},
 	} {
 		for file, want := range map[string]string{"": "program", "/home/somebody/shop.trace": "shop.trace"} {

@@ -3,7 +3,6 @@ package pprof
 import (
 	"cmp"
 	"errors"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -30,20 +29,13 @@ import (
 // have no fixed length, time on the processor. Unknown cycles are 0. The samples of a site sum to
 // its cycles; a sample of one decade is as exact as the histogram's buckets, 1 %.
 //
-// Like [Write], Tasks stays under 16,000 samples and 4 MB: the smallest sites are added up under
+// Like [Profile], Tasks stays under 16,000 samples and 4 MB: the smallest sites are added up under
 // "[others]", and a comment of the profile records that.
 func Tasks(p *granularity.Profile, opt Options) (*profile.Profile, error) {
 	if p == nil {
 		return nil, errors.New("pprof: no profile of tasks")
 	}
 	return checked(buildTasks(p, opt))
-}
-
-// WriteTasks writes the profile of [Tasks] to w, compressed with gzip. Its errors are those of
-// Tasks and of w.
-func WriteTasks(w io.Writer, p *granularity.Profile, opt Options) error {
-	out, err := Tasks(p, opt)
-	return write(w, out, err)
 }
 
 func buildTasks(p *granularity.Profile, opt Options) *profile.Profile {

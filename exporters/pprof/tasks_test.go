@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"testing"
@@ -138,7 +137,7 @@ func TestTasksLimits(t *testing.T) {
 	if _, err := pprof.Tasks(nil, pprof.Options{}); err == nil {
 		t.Error("no profile is accepted")
 	}
-	if err := pprof.WriteTasks(brokenPipe{}, checks(), pprof.Options{}); !errors.Is(err, errBroken) {
+	if err := written(pprof.Tasks(checks(), pprof.Options{}))(brokenPipe{}); !errors.Is(err, errBroken) {
 		t.Error(err)
 	}
 }
@@ -151,7 +150,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errBroken }
 
 // go tool pprof reads the profile as intended.
 func TestTasksWithRealPprof(t *testing.T) {
-	write := func(w io.Writer) error { return pprof.WriteTasks(w, checks(), pprof.Options{}) }
+	write := written(pprof.Tasks(checks(), pprof.Options{}))
 	for _, tt := range []struct {
 		args string
 		want []string

@@ -164,7 +164,11 @@ func (r *Result) writeFiles(dir string) error {
 	return errors.Join(
 		write(".json", func(w io.Writer) error { return contention.WriteJSON(w, r.Profile) }),
 		write(".pb.gz", func(w io.Writer) error {
-			return pprof.WriteContention(w, r.Profile, pprof.Options{View: contention.JoinedView, File: filepath.Base(os.Args[0])})
+			p, err := pprof.Contention(r.Profile, pprof.Options{View: contention.JoinedView, File: filepath.Base(os.Args[0])})
+			if err != nil {
+				return err
+			}
+			return p.Write(w)
 		}),
 		write(".svg", func(w io.Writer) error {
 			d, err := picture.DrawContention(r.Profile, picture.Options{Title: r.Name + ": " + r.About})
