@@ -73,7 +73,8 @@ func TestAnalyze(t *testing.T) {
 	if err != nil || len(report.Tasks.Classes) != len(tasks.Classes) || report.Tasks.Wall != tasks.Wall {
 		t.Errorf("%d classes of tasks in %v, by themselves %d in %v, %v", len(report.Tasks.Classes), report.Tasks.Wall, len(tasks.Classes), tasks.Wall, err)
 	}
-	stack, err := speedup.Estimate(ctx, bytes.NewReader(data), speedup.Options{})
+	e := speedup.NewEstimator(speedup.Options{})
+	stack, err := e.Stack(twice(t, e, data))
 	if err != nil || report.SpeedupErr != nil || report.Speedup.Speedup != stack.Speedup || report.Speedup.Workers != stack.Workers || len(report.Speedup.Warnings) != len(stack.Warnings) {
 		t.Errorf("speedup %+v, %v; by itself %+v, %v", report.Speedup, report.SpeedupErr, stack, err)
 	}
@@ -100,6 +101,23 @@ func TestReportOfACutTrace(t *testing.T) {
 	if p := r.Contention; p.Events == 0 || p.Bytes == 0 || p.Bytes >= int64(len(data)) {
 		t.Errorf("%d events in %d of %d bytes", p.Events, p.Bytes, len(data))
 	}
+}
+
+// twice makes both passes of an estimator over a trace.
+func twice(t *testing.T, e *speedup.Estimator, trace []byte) *timeline.Info {
+	t.Helper()
+	if _, err := timeline.Read(t.Context(), bytes.NewReader(trace), timeline.Options{}, e.First()); err != nil {
+		t.Fatal(err)
+	}
+	second, err := e.Second()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := timeline.Read(t.Context(), bytes.NewReader(trace), timeline.Options{}, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
 }
 
 func asJSON(t *testing.T, g *bottle.Graph) string {
@@ -282,7 +300,12 @@ func TestSingleThreadedBaseline(t *testing.T) {
 		return f
 	}
 	opt := speedup.Options{SingleName: "one", MultiName: "many"}
-	want, err := speedup.FromTraces(t.Context(), open("compute"), open("mutex"), opt)
+	data, err := io.ReadAll(open("mutex"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := speedup.NewEstimator(opt)
+	want, err := e.Compare(t.Context(), open("compute"), twice(t, e, data))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 // (Eyerman, Du Bois, Eeckhout, "Speedup stacks: identifying scaling bottlenecks in multi-threaded
 // applications", ISPASS 2012): bars of height N that consist of the measured speed-up and the
 // components that keep it below N. A stack needs two execution traces of the same work, with one
-// worker and with many; [Estimate] shows what one trace alone does:
+// worker (bottleneck.Options.Single) and with many; an estimate shows what one trace alone does:
 //
 //	package main
 //
@@ -12,13 +12,19 @@
 //		"log"
 //		"os"
 //
+//		"github.com/bottleneck-go/bottleneck"
 //		"github.com/bottleneck-go/bottleneck/speedup"
 //	)
 //
 //	func main() {
-//		s, err := speedup.Estimate(context.Background(), os.Stdin, speedup.Options{})
+//		opt := bottleneck.Options{Want: bottleneck.WantSpeedup}
+//		r, err := bottleneck.Analyze(context.Background(), os.Stdin, opt)
 //		if err != nil {
 //			log.Fatal(err)
+//		}
+//		s := r.Speedup
+//		if s == nil {
+//			log.Fatal(r.SpeedupErr)
 //		}
 //		fmt.Println(s.Sentence())
 //		for _, c := range speedup.Delimiters() {

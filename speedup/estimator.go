@@ -12,12 +12,58 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Estimator makes an [Estimate] in two passes over a trace that it shares with other analyses, using
-// timeline.ReadTwice: see the example. [Estimate] is simpler if only the stack is needed.
+// Options configures a stack. The zero value is ready to use.
+type Options struct {
+	// Workers selects the goroutines of the lanes. The zero value chooses automatically: see
+	// [Selector].
+	Workers Selector
+	// N is the number of lanes. 0 means the largest number of workers that lived at the same
+	// time, but at most GOMAXPROCS.
+	N int
+	// Window, if positive, requests an account of each window of the run with N workers: see
+	// [Stack.Windows].
+	Window time.Duration
+	// Unit is a type of user region (runtime/trace.Region); each region is the same amount of
+	// work. An estimate then uses the regions that ran alone as the time a single worker needs.
+	// With two runs, the numbers of regions show whether the work was the same.
+	Unit string
+	// SingleDelay and MultiDelay are the times, summed over threads, for which the threads of
+	// each run were ready but waited for a core that another program used. On Linux,
+	// schedstat.Times.Lost measures it. 0 means unknown.
+	SingleDelay, MultiDelay time.Duration
+	// SingleName and MultiName are the names of the traces in errors and warnings.
+	SingleName, MultiName string
+	// Progress, if not nil, is called while the run with one worker is read, with the number of bytes
+	// done and the total; size is −1 if unknown.
+	Progress func(done, size int64)
+	// MaxMemory bounds the growth of the heap during that pass, in bytes, as in timeline.Options. 0
+	// means half of the machine's memory.
+	MaxMemory int64
+}
+
+// MaxDelay is the part of the wall time that threads may wait for a core that another program uses
+// before a run counts as disturbed.
+const MaxDelay = 0.03
+
+// Estimator makes the stack of a run with many workers in two passes over its trace, which it shares
+// with other analyses: see the example. bottleneck.Analyze does all of that.
 type Estimator struct {
 	opt    Options
 	run    run
 	second *observer
+}
+
+// run is what was read of one run.
+type run struct {
+	name    string
+	info    *timeline.Info
+	survey  *survey
+	workers Selector
+	account *account
+}
+
+func (opt Options) pass(name string) timeline.Options {
+	return timeline.Options{Name: name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}
 }
 
 // NewEstimator returns an estimator for one trace.
@@ -43,8 +89,11 @@ func (e *Estimator) Second() (timeline.Observer, error) {
 	return e.second, nil
 }
 
-// Stack returns the estimate after the second pass, or nil if there was no second pass. info is the
-// result of that pass. The error is [ErrOutside] if the trace does not determine the speed-up.
+// Stack returns an estimate from this run alone after the second pass, or nil if there was no second
+// pass. info is the result of that pass. The speed-up is an upper bound if a single worker does the
+// same work at the same speed: one run does not show the remainder, the extra time that parallel work
+// took. Programs can remove that bias with [Options.Unit]. The error is [ErrOutside] if timers, the
+// network or a disk determined the length of the run.
 func (e *Estimator) Stack(info *timeline.Info) (*Stack, error) {
 	if err := e.ended(info); e.second == nil || err != nil {
 		return nil, err
@@ -61,7 +110,9 @@ func (e *Estimator) Stack(info *timeline.Info) (*Stack, error) {
 	return stack, nil
 }
 
-// Compare is [FromTraces] after the second pass: it reads the trace of the single-worker run.
+// Compare returns the stack of two runs of the same program with the same work after the second pass:
+// it reads the trace of the run with a single worker, or one processor. An incomplete trace is an
+// error, because its time is not that of the run. Other limits of the result are in [Stack.Warnings].
 func (e *Estimator) Compare(ctx context.Context, single io.Reader, info *timeline.Info) (*Stack, error) {
 	if err := e.ended(info); e.second == nil || err != nil {
 		return nil, err
@@ -142,7 +193,7 @@ func (opt Options) chosen(m *run) (Options, error) {
 // sequentially: see outside. Units of equal work remove the bias: running time in units is replaced
 // by the number of units times the time of a unit that ran alone.
 
-// ErrOutside is the error of an [Estimate] if the outside world determined the length of the run.
+// ErrOutside is the error of an estimate if the outside world determined the length of the run.
 // The trace does not show what a single worker would wait for, and for how long.
 var ErrOutside = errors.New("the speed-up cannot be estimated from one trace")
 

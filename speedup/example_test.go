@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 
+	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -19,13 +20,17 @@ func open(trace string) *os.File {
 	return f
 }
 
-func ExampleFromTraces() {
+func ExampleStack() {
 	single, multi := open("compute-go1.25.5.trace"), open("compute-go1.26.8.trace")
 	defer single.Close()
 	defer multi.Close()
-	s, err := speedup.FromTraces(context.Background(), single, multi, speedup.Options{})
+	r, err := bottleneck.Analyze(context.Background(), multi, bottleneck.Options{Want: bottleneck.WantSpeedup, Single: single})
 	if err != nil {
 		log.Fatal(err)
+	}
+	s := r.Speedup
+	if s == nil {
+		log.Fatal(r.SpeedupErr)
 	}
 	sum := s.Speedup + s.Remainder
 	for _, c := range speedup.Delimiters() {
@@ -37,12 +42,16 @@ func ExampleFromTraces() {
 }
 
 // Four workers under one lock. Two can run at a time.
-func ExampleEstimate() {
+func ExampleStack_WhatIf() {
 	trace := open("mutex-go1.26.8.trace")
 	defer trace.Close()
-	s, err := speedup.Estimate(context.Background(), trace, speedup.Options{})
+	r, err := bottleneck.Analyze(context.Background(), trace, bottleneck.Options{Want: bottleneck.WantSpeedup})
 	if err != nil {
 		log.Fatal(err)
+	}
+	s := r.Speedup
+	if s == nil {
+		log.Fatal(r.SpeedupErr)
 	}
 	mutex := speedup.SyncMutex
 	fmt.Printf("at most %.2f times faster; %v %.2f; without it %.2f\n", s.Speedup, mutex, s.Components[mutex], s.WhatIf(mutex))

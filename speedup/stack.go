@@ -31,7 +31,7 @@ type Stack struct {
 	// Speedup is how many times faster the run with N workers is. In an estimate it is an upper
 	// bound, assuming that a single worker does the same work at the same speed.
 	Speedup float64 `json:"speedup"`
-	// Estimate reports whether there was no single-threaded run: see [Estimate].
+	// Estimate reports whether there was no single-threaded run: see [Estimator.Stack].
 	Estimate bool `json:"estimate"`
 	// Components are the delimiters in units of the speed-up; Components[Run] is 0.
 	Components parts `json:"components"`

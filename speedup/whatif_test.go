@@ -83,7 +83,7 @@ func BenchmarkWhatIfOfALock(b *testing.B) {
 					return slices.MinFunc(rs, func(a, b *result) int { return cmp.Compare(a.wall, b.wall) })
 				}
 				one := least(single)
-				s, err := FromTraces(b.Context(), &one.trace, &least(with).trace, Options{N: 2})
+				s, err := fromTraces(b.Context(), one.trace.Bytes(), least(with).trace.Bytes(), Options{N: 2})
 				if err != nil {
 					b.Fatal(err)
 				}

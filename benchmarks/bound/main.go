@@ -5,10 +5,9 @@
 //	go run ./benchmarks/bound
 //
 // Both columns are of the same two traces. "measured" is the wall time on one processor ÷ the wall
-// time on N (speedup.FromTraces). "at most" is the bound from the latter trace alone
-// (speedup.Estimate). If their quotient is above 1, one processor took longer for the work than N
-// took together: it did more, or it was slower, for example because the cache of a second core was
-// missing.
+// time on N. "at most" is the bound from the latter trace alone. If their quotient is above 1, one
+// processor took longer for the work than N took together: it did more, or it was slower, for example
+// because the cache of a second core was missing.
 //
 // A run is disturbed if its threads, ready to run, waited for processors that other programs used
 // for more than speedup.MaxDelay of its wall time, in sum. Only Linux reports that. If all runs of
@@ -21,6 +20,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"regexp"
@@ -29,6 +29,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/internal/causes"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -109,12 +110,19 @@ func main() {
 
 // compare returns the speed-up of two runs, the bound from the second alone, and their quotient.
 func compare(one, all *run, n int) (measured float64, bound string) {
-	opt := speedup.Options{N: n}
-	pair, err := speedup.FromTraces(context.Background(), bytes.NewReader(one.trace), bytes.NewReader(all.trace), opt)
+	stack := func(single io.Reader) (*speedup.Stack, error) {
+		r, err := bottleneck.Analyze(context.Background(), bytes.NewReader(all.trace), bottleneck.Options{
+			Want: bottleneck.WantSpeedup, Single: single, Speedup: speedup.Options{N: n}})
+		if err != nil {
+			return nil, err
+		}
+		return r.Speedup, r.SpeedupErr
+	}
+	pair, err := stack(bytes.NewReader(one.trace))
 	if err != nil {
 		log.Fatal(err)
 	}
-	alone, err := speedup.Estimate(context.Background(), bytes.NewReader(all.trace), opt)
+	alone, err := stack(nil)
 	if errors.Is(err, speedup.ErrOutside) {
 		return pair.Speedup, "cannot tell\t"
 	}

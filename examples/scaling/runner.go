@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/internal/causes"
 	"github.com/bottleneck-go/bottleneck/internal/workload"
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -100,12 +101,19 @@ func (m *mode) record(ctx context.Context, procs int, whole time.Duration, steps
 	if err != nil {
 		return nil, err
 	}
-	stack, err := speedup.FromTraces(ctx, bytes.NewReader(single.trace), bytes.NewReader(multi.trace), speedup.Options{
+	opt := speedup.Options{
 		Workers: speedup.ByRegexp(workers), N: n,
 		SingleDelay: single.delay, MultiDelay: multi.delay, SingleName: "the run with one worker", MultiName: "the run with many",
+	}
+	report, err := bottleneck.Analyze(ctx, bytes.NewReader(multi.trace), bottleneck.Options{
+		Want: bottleneck.WantSpeedup, Single: bytes.NewReader(single.trace), Speedup: opt,
 	})
 	if err != nil {
 		return nil, err
+	}
+	stack := report.Speedup
+	if stack == nil {
+		return nil, report.SpeedupErr
 	}
 	o := &observed{multi: stack.Multi.Wall, gcSingle: single.gc, gcMulti: multi.gc}
 	r := &result{mode: m, stack: stack, known: m.known(float64(n), o)}

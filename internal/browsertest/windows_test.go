@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
@@ -50,7 +51,11 @@ func estimateFile(name string, width time.Duration) (*speedup.Stack, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return speedup.Estimate(context.Background(), f, speedup.Options{Window: width})
+	r, err := bottleneck.Analyze(context.Background(), f, bottleneck.Options{Want: bottleneck.WantSpeedup, Speedup: speedup.Options{Window: width}})
+	if err != nil {
+		return nil, err
+	}
+	return r.Speedup, r.SpeedupErr
 }
 
 // splitTasks distributes the tasks of a profile over windows, each task whole.
