@@ -233,30 +233,34 @@ func (p diffPair) means() *result.Table {
 	if len(p[0].runs) < 2 {
 		return nil
 	}
-	t := &result.Table{Title: fmt.Sprintf("%d runs before and %d after, ± 95 %%", len(p[0].runs), len(p[1].runs)), Columns: []result.Head{
-		{Name: "measure", Title: "mean of runs"}, {Name: "before", Title: "before", Note: true}, {Name: "after", Title: "after", Note: true},
-		{Name: "change", Title: "change", Note: true}, {Name: "significant", Title: "95 % confidence", Note: true}}}
-	for _, c := range p.measures() {
-		if c.Runs == nil || stats.Mean(c.Runs[0]) == 0 && stats.Mean(c.Runs[1]) == 0 {
-			continue
-		}
-		before, after := c.Runs[0], c.Runs[1]
-		change, sure := format.Unknown, "may be chance"
-		if q := condition.Quotient(before, after); !math.IsInf(q, 0) {
-			change = fmt.Sprintf("%.2fx", q)
-		}
-		if differ, significant := condition.Differ(before, after); !differ {
-			sure = "the same"
-		} else if significant {
-			sure = "significant"
-		}
-		var row []result.Cell
-		for _, s := range []string{c.Name, c.m.Average(before), c.m.Average(after), change, sure} {
-			row = append(row, result.Cell{Value: result.Str(s), Known: true})
-		}
-		t.Rows = append(t.Rows, row)
-	}
+	rows := slices.DeleteFunc(p.measures(), func(c compared) bool {
+		return c.Runs == nil || stats.Mean(c.Runs[0]) == 0 && stats.Mean(c.Runs[1]) == 0
+	})
+	t := result.New(meanColumns, rows, 0)
+	t.Title = fmt.Sprintf("%d runs before and %d after, ± 95 %%", len(p[0].runs), len(p[1].runs))
 	return t
+}
+
+// meanColumns are the columns of measures of several runs.
+var meanColumns = []result.Column[compared]{
+	{Name: "measure", Title: "mean of runs", Value: result.Texts(func(c *compared) string { return c.Name })},
+	{Name: "before", Title: "before", Note: true, Value: result.Texts(func(c *compared) string { return c.m.Average(c.Runs[0]) })},
+	{Name: "after", Title: "after", Note: true, Value: result.Texts(func(c *compared) string { return c.m.Average(c.Runs[1]) })},
+	{Name: "change", Title: "change", Note: true, Value: result.Texts(func(c *compared) string {
+		if q := condition.Quotient(c.Runs[0], c.Runs[1]); !math.IsInf(q, 0) {
+			return fmt.Sprintf("%.2fx", q)
+		}
+		return format.Unknown
+	})},
+	{Name: "significant", Title: "95 % confidence", Note: true, Value: result.Texts(func(c *compared) string {
+		switch differ, significant := condition.Differ(c.Runs[0], c.Runs[1]); {
+		case !differ:
+			return "the same"
+		case significant:
+			return "significant"
+		}
+		return "may be chance"
+	})},
 }
 
 // diffForms write a pair; pictures exist only for kinds that can be drawn.

@@ -346,33 +346,24 @@ func (f *mergeFlags) readAll(ctx context.Context, std stdio, sources []string, s
 		quiet.err = io.Discard // each would show its own progress
 	}
 	reading, cancel := context.WithCancel(ctx)
-	queue := make(chan chan read, readers-1)
-	stopped := make(chan struct{})
-	defer func() { cancel(); <-stopped }()
-	go func() {
-		defer close(stopped)
-		defer close(queue)
-		for _, source := range sources {
-			slot := make(chan read, 1)
-			select {
-			case queue <- slot:
-			case <-reading.Done():
-				return
-			}
+	defer cancel()
+	slots := make([]chan read, readers) // source i is in slot i % readers
+	start := func(i int) {
+		if i < len(sources) {
 			go func() {
-				part, err := f.read(reading, quiet, f.address(source))
-				slot <- read{part, err}
+				part, err := f.read(reading, quiet, f.address(sources[i]))
+				slots[i%readers] <- read{part, err}
 			}()
 		}
-	}()
-	for i := 0; ; i++ {
-		slot, more := <-queue
-		if !more {
-			break
-		}
-		r := <-slot
+	}
+	for i := range slots {
+		slots[i] = make(chan read, 1)
+		start(i)
+	}
+	for i, source := range sources {
+		r := <-slots[i%readers]
 		if ctx.Err() != nil {
-			break
+			return context.Cause(ctx)
 		}
 		if r.err == nil {
 			r.err = sum.add(r.part)
@@ -382,12 +373,10 @@ func (f *mergeFlags) readAll(ctx context.Context, std stdio, sources []string, s
 			return r.err
 		}
 		if r.err != nil {
-			sum.missing = append(sum.missing, sources[i])
+			sum.missing = append(sum.missing, source)
 			fmt.Fprintf(std.err, "bottleneck: merge: left out: %s\n", oneLine(r.err.Error()))
 		}
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		start(i + readers)
 	}
 	if len(sum.missing) == len(sources) {
 		return errors.New("none of the sources could be read")
