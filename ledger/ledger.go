@@ -83,11 +83,6 @@ func Categories() []Category {
 // Used reports whether the program's own work occupied the processor.
 func (c Category) Used() bool { return c == Code || c == C || c == Syscall }
 
-// Collector reports whether the garbage collector occupied the processor, or kept it from running.
-func (c Category) Collector() bool {
-	return c == GCWorker || c == GCAssist || c == GCSweep || c == GCStop
-}
-
 // Empty reports whether the processor had nothing to run.
 func (c Category) Empty() bool {
 	return c == Scheduler || c == WakeUp || c == Idle || c == Outside || c == NoWork
