@@ -98,6 +98,9 @@ func IsProgram(function, file string) bool {
 	if IsStandard(pkg) {
 		return strings.HasSuffix(file, "_test.go")
 	}
+	if pkg == "" && strings.HasSuffix(file, ".s") {
+		return false // local to a file of assembly, such as memeqbody of internal/bytealg
+	}
 	if !IsInlined(function) {
 		return true
 	}

@@ -68,6 +68,8 @@ func TestIsProgram(t *testing.T) {
 		{"net/http_test.get", "/usr/local/go/src/net/http/serve_test.go", true},
 		{"main.init.OnceValue[...].func3.1", "/usr/local/go/src/sync/oncefunc.go", false},
 		{"main.(*T).load.OnceFunc.func1", "sync/oncefunc.go", false},
+		{"memeqbody", "/usr/local/go/src/internal/bytealg/equal_amd64.s", false},
+		{"spin", "/home/me/m/spin.c", true},
 		{"main.load.each.func1", "/home/me/src/example.com/m/main.go", true},
 		{"main.load.each.func1", "/home/me/m/main.go", true},
 		{"main.load.each.func1", "main.go", true},
