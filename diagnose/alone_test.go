@@ -214,6 +214,29 @@ func TestBoundIfGoroutinesThenOverlap(t *testing.T) {
 	}
 }
 
+// The runtime takes the processor from a long system call if another goroutine is ready, so the time of
+// such calls is no part of a bound.
+func TestNoBoundIfOthersRunDuringCalls(t *testing.T) {
+	for length, want := range map[time.Duration]string{
+		5 * time.Microsecond:   "more goroutines may run at a time",
+		500 * time.Microsecond: "4.00 times as fast without idle processors; more if goroutines then run during the long system calls of others",
+	} {
+		take, start := timeline.Place{Func: "main.take", File: "/src/main.go", Line: 7}, timeline.Place{Func: "main.start", File: "/src/main.go", Line: 9}
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Outside, Group: "main.take", Site: take, Wait: "sleep", Beside: ledger.None, Time: time.Second, Count: 9},
+			{Category: ledger.Syscall, Group: "main.start", Site: start, Callee: "os/exec.(*Cmd).Start", Time: 400 * time.Millisecond, Count: int64(400 * time.Millisecond / length)},
+			{Category: ledger.Code, Group: "main.take", Site: take, Time: 100 * time.Millisecond, Count: 9},
+			{Category: ledger.Idle, Group: "main.main", Wait: "chan-send", Waker: "main.take", Beside: "main.take", Time: 500 * time.Millisecond, Count: 9},
+		}}
+		if err := l.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; f.Kind != diagnose.Sleep || !strings.Contains(f.Basis, want) {
+			t.Errorf("calls of %v: %s gains %v (%s), want %s", length, f.Title, f.Gain, f.Basis, want)
+		}
+	}
+}
+
 // A wait and its end take some running time, at most 10 µs, which a repair saves, too.
 func TestBoundOfManyWaits(t *testing.T) {
 	for waits, bound := range map[int64]float64{
@@ -258,5 +281,96 @@ func TestSleepersRunNotBesideOthers(t *testing.T) {
 		if !slices.Equal(got, want) || findings[0].Lost != 1500*ms+200*ms*time.Duration(2-len(want)) {
 			t.Errorf("slept for %v: %v, %v lost first, want %v", slept, got, findings[0].Lost, want)
 		}
+	}
+}
+
+// Commands are started one at a time because of a semaphore: for which processors are idle while one is
+// started, and while the library waits for it in a goroutine of its own.
+func TestCommandsPastALimit(t *testing.T) {
+	const ms = time.Millisecond
+	main, convert := placeOf("main.main", 5), placeOf("main.convert", 9)
+	const read = "os/exec.(*Cmd).Start.func2"
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+		{Category: ledger.Outside, Group: read, Site: timeline.Place{Func: "os.(*File).read", File: "/go/src/os/file_posix.go", Line: 30}, Wait: "network", Beside: ledger.None, Time: 1000 * ms, Count: 40},
+		{Category: ledger.Syscall, Group: "main.convert", Site: convert, Callee: "os/exec.(*Cmd).Run", Time: 450 * ms, Count: 1000},
+		{Category: ledger.Idle, Beside: "main.convert", Time: 400 * ms, Count: 40},
+		{Category: ledger.Idle, Group: "main.main", Site: main, Wait: "semaphore", Waker: "main.convert", Beside: "main.convert", Time: 60 * ms, Count: 40},
+		{Category: ledger.Idle, Group: read, Site: convert, Wait: "created", Waker: "main.convert", Beside: "main.convert", Time: 50 * ms, Count: 40},
+		{Category: ledger.Code, Group: "main.convert", Site: convert, Time: 40 * ms, Count: 40},
+	}}
+	if err := l.CheckValid(); err != nil {
+		t.Fatal(err)
+	}
+	waits := func(kind, group string, s *contention.Stack, blamed time.Duration, owner *contention.Stack) contention.Wait {
+		return contention.Wait{Kind: kind, Waiter: contention.Party{Group: group, Stack: s}, Owner: contention.Party{Group: "main.convert", Stack: owner}, Waited: blamed, Blamed: blamed, Contentions: 40}
+	}
+	graph := &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
+		{Kind: bottle.Application, Group: "main.main", Goroutines: 1, Sites: map[string][]bottle.Site{"semaphore": {{Func: main.Func, File: main.File, Line: main.Line, Time: 970 * ms}}}},
+		{Kind: bottle.Application, Group: "main.convert", Goroutines: 40, Running: 490 * ms, SelfParallelism: 1},
+	}}
+	acquire := waits(contention.SemaphoreKind, "main.main", stackOf("main.main", 5), 970*ms, stackOf("golang.org/x/sync/errgroup.(*Group).done", 38))
+	v := diagnose.New(diagnose.Results{Ledger: l, Graph: graph, Contention: &contention.Profile{
+		Duration: time.Second, Pairs: []contention.Wait{acquire},
+		Waits: []contention.Wait{acquire, waits(contention.NetworkKind, read, stackOf("os.(*File).read", 30, read, 757), 900*ms, nil)},
+	}})
+	if f := v.Findings[0]; len(v.Findings) != 2 || f.Kind != diagnose.Limit || f.Lost != 1510*ms || f.Where[0] != main {
+		t.Errorf("%d findings, the first a %s of %v: %s", len(v.Findings), f.Kind, f.Lost, f.Title)
+	}
+}
+
+// A place where goroutines hardly wait for one another does not limit how many of them wait for
+// something else.
+func TestLimitIsWaitedFor(t *testing.T) {
+	for waited, want := range map[time.Duration]verdict.Kind{10 * time.Millisecond: diagnose.Timer, 900 * time.Millisecond: diagnose.Limit} {
+		get, next := placeOf("main.get", 9), stackOf("main.next", 5)
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Outside, Group: "main.work", Site: get, Wait: "select", Beside: ledger.None, Time: 1500 * time.Millisecond, Count: 40},
+			{Category: ledger.Code, Group: "main.work", Site: get, Time: 500 * time.Millisecond, Count: 40},
+		}}
+		pair := contention.Wait{Kind: contention.CondKind, Waiter: contention.Party{Group: "main.work", Stack: next}, Owner: contention.Party{Group: "main.work", Stack: stackOf("main.done", 7)}, Waited: waited, Blamed: waited, Contentions: 4}
+		v := diagnose.New(diagnose.Results{Ledger: l, Contention: &contention.Profile{Duration: time.Second, Pairs: []contention.Wait{pair}, Waits: []contention.Wait{pair}}})
+		if f := v.Findings[0]; f.Kind != want {
+			t.Errorf("waited for %v: %s %s, want %s", waited, f.Kind, f.Title, want)
+		}
+	}
+}
+
+// While one goroutine ran, the others waited for one that waits for a ticker, or at a limit: that is
+// why none ran beside it.
+func TestOthersWaitedForATicker(t *testing.T) {
+	const ms = time.Millisecond
+	for waited, want := range map[time.Duration]int{5 * time.Second: 1, 500 * ms: 2} {
+		tick, set := placeOf("main.commit", 9), placeOf("main.set", 5)
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Outside, Group: "main.commit", Site: tick, Wait: "select", Beside: ledger.None, Time: 1400 * ms, Count: 40},
+			{Category: ledger.Code, Group: "main.client", Site: set, Time: 400 * ms, Count: 40},
+			{Category: ledger.Idle, Group: "main.commit", Site: tick, Wait: "select", Waker: "main.client", Beside: "main.client", Time: 200 * ms, Count: 40},
+		}}
+		if err := l.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		pair := contention.Wait{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: "main.client", Stack: stackOf("main.set", 5)}, Owner: contention.Party{Group: "main.commit", Stack: stackOf("main.commit", 7)}, Waited: waited, Blamed: waited, Contentions: 40}
+		v := diagnose.New(diagnose.Results{Ledger: l, Contention: &contention.Profile{Duration: time.Second, Pairs: []contention.Wait{pair}, Waits: []contention.Wait{pair}}, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
+			{Kind: bottle.Application, Group: "main.client", Goroutines: 8, Running: 400 * ms, SelfParallelism: 1.5, Sites: map[string][]bottle.Site{"chan-receive": {{Func: set.Func, File: set.File, Line: set.Line, Time: waited}}}},
+			{Kind: bottle.Application, Group: "main.commit", Goroutines: 1},
+		}}})
+		if len(v.Findings) != want || v.Findings[0].Kind != diagnose.Timer {
+			t.Errorf("waited for %v: %d findings, the first %s", waited, len(v.Findings), v.Findings[0].Title)
+		}
+	}
+}
+
+// More processors than a goroutine leaves work for do not help.
+func TestEnoughBesideTheLongest(t *testing.T) {
+	const ms = time.Millisecond
+	fold := placeOf("main.fold", 9)
+	l := &ledger.Ledger{Wall: time.Second, Procs: 1, Capacity: time.Second, Queue: 8 * time.Second, Queued: 990 * ms, Offered: []time.Duration{0, 10 * ms, 0, 0, 0, 0, 0, 0, 0, 990 * ms},
+		Rows: []ledger.Row{{Category: ledger.Code, Group: "main.fold", Site: fold, Time: 740 * ms, Count: 400}, {Category: ledger.Code, Group: "main.send", Time: 260 * ms, Count: 400}}}
+	f := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
+		{Kind: bottle.Application, Group: "main.fold", Goroutines: 1, Running: 740 * ms, SelfParallelism: 1},
+		{Kind: bottle.Application, Group: "main.send", Goroutines: 12, Running: 260 * ms, Runnable: 8 * time.Second, SelfParallelism: 1},
+	}}}).Findings[0]
+	if f.Kind != diagnose.OneProc || !strings.Contains(f.Advice, "up to 2 processors") {
+		t.Errorf("%s %s", f.Title, f.Advice)
 	}
 }

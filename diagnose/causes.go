@@ -97,6 +97,7 @@ type cause struct {
 	count  int64
 	waits  int64    // of goroutines, once times has counted them; 0 if unknown
 	inside []inside // of a limit or a lock
+	groups []string // of tiny goroutines
 	// alone is the part of lost in which processors were idle while the caller of system calls
 	// ran alone, and blocked that in which they were idle during some of the short calls.
 	alone, blocked time.Duration
@@ -327,7 +328,7 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
-	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeWithin, d.mergeUnder, d.mergeLimited, d.mergeBeside, d.mergeTurns, d.mergePieces} {
+	for _, merge := range []func(){d.mergeSame, d.mergeSteps, d.mergePast, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeWithin, d.mergeUnder, d.mergeLimited, d.mergeBeside, d.mergeTurns, d.mergePieces} {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
@@ -336,6 +337,35 @@ func (d *diagnosis) collect() {
 	for _, c := range d.causes {
 		slices.Sort(c.rows) // as the rows of the ledger: largest first
 		c.queue, c.spun = d.queues(c), d.spun(c)
+	}
+}
+
+// mergeSame makes one cause of the places of one lock, and of the groups of tiny goroutines that one
+// function starts.
+func (d *diagnosis) mergeSame() {
+	rows, started := map[*contention.Tree]*cause{}, map[string]*cause{}
+	for _, c := range d.causes {
+		switch c.kind {
+		case Lock:
+			row := d.lockRow(c.place)
+			if row == nil || row.Lock.Name == contention.SeveralLocks {
+				continue
+			}
+			if into := rows[row]; into != nil {
+				d.union(into.place, c.place)
+				into.take(c)
+			} else {
+				rows[row] = c
+			}
+		case Tiny:
+			fn := d.l.Rows[c.rows[0]].Site.Func
+			if into := started[fn]; into != nil && fn != "" {
+				into.groups = append(into.groups, c.name)
+				into.take(c)
+			} else {
+				c.groups, started[fn] = []string{c.name}, c
+			}
+		}
 	}
 }
 
@@ -617,7 +647,7 @@ func (d *diagnosis) mergeUnder() {
 }
 
 // mergeBeside adds to a limit, or to what is outside, the smaller time in which processors were idle
-// because one of the goroutines that wait there ran, and no others, if two or more waited there on
+// because one of the goroutines that wait for it ran, and no others, if two or more of these waited on
 // average: without that wait, another one would have run beside it.
 func (d *diagnosis) mergeBeside() {
 	for _, wait := range d.causes {
@@ -627,11 +657,20 @@ func (d *diagnosis) mergeBeside() {
 			continue
 		}
 		waiters := map[string]bool{}
+		if l := d.limitAt[wait.place]; wait.kind == Limit && l != nil && d.waitedAt(l.place) >= 2 {
+			waiters[d.called(l.waiters)] = true
+		}
+		many := d.atATime(wait) >= 2
 		for r := range d.rowsOf(wait) {
-			waiters[d.called(r.Group)] = true
+			if many {
+				waiters[d.called(r.Group)] = true
+			}
+			if by := d.servedBy(r.Group); by.group != "" && d.waitedAt(by.place) >= 2 {
+				waiters[d.called(by.group)] = true
+			}
 		}
 		for _, c := range d.causes {
-			if c.kind == Serial && waiters[c.name] && c.lost < wait.lost/4 && d.atATime(wait) >= 2 {
+			if c.kind == Serial && waiters[c.name] && c.lost < wait.lost/4 {
 				wait.take(c)
 			}
 		}

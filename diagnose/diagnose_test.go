@@ -133,13 +133,15 @@ func TestVerdictSumsToTheCapacity(t *testing.T) {
 	})
 }
 
-// overlap returns the other idle time that goroutines may use which the finding let run one by one.
+// overlap returns the other time that goroutines may use which the finding let run one by one: of idle
+// processors, and of those that long system calls held.
 func overlap(l *ledger.Ledger, f *verdict.Finding) (idle time.Duration) {
 	if !slices.Contains([]verdict.Kind{diagnose.Limit, diagnose.Sleep, diagnose.Timer, diagnose.Network}, f.Kind) {
 		return 0
 	}
 	for i, row := range l.Rows {
-		if row.Category.Empty() && !slices.Contains(f.Rows, i) {
+		long := row.Category == ledger.Syscall && row.Time > time.Duration(row.Count)*20*time.Microsecond
+		if (row.Category.Empty() || long) && !slices.Contains(f.Rows, i) {
 			idle += row.Time
 		}
 	}

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -179,15 +180,31 @@ func (d *diagnosis) placeIn(s *contention.Stack) (p timeline.Place, callers []ti
 	return p, callers
 }
 
-// mergeLimited adds to a limit what the goroutines past it waited for outside the program.
-func (d *diagnosis) mergeLimited() {
-	limits := make([]*limit, 0, len(d.limitAt))
-	for _, l := range d.limitAt {
-		limits = append(limits, l)
-	}
-	slices.SortFunc(limits, func(a, b *limit) int {
+// allLimits returns the limits, longest wait first.
+func (d *diagnosis) allLimits() []*limit {
+	return slices.SortedFunc(maps.Values(d.limitAt), func(a, b *limit) int {
 		return cmp.Or(cmp.Compare(b.waited, a.waited), cmp.Compare(a.place.String(), b.place.String()))
 	})
+}
+
+// mergePast adds to a semaphore the processors that were idle because one of the goroutines past it
+// ran, and no others, if a goroutine waited for the semaphore nearly all of the time.
+func (d *diagnosis) mergePast() {
+	for _, l := range d.allLimits() {
+		if l.sort != semaphores || d.waitedAt(l.place) < 0.9 {
+			continue
+		}
+		for _, c := range d.causes {
+			if c.kind == Serial && l.past(c.name) {
+				d.causeOf(key{kind: Limit, place: l.place}).take(c)
+			}
+		}
+	}
+}
+
+// mergeLimited adds to a limit what the goroutines past it waited for outside the program.
+func (d *diagnosis) mergeLimited() {
+	limits := d.allLimits()
 	for _, c := range d.causes {
 		if c.kind != Sleep && c.kind != Network && c.kind != Blocking && c.kind != Timer {
 			continue
@@ -197,7 +214,7 @@ func (d *diagnosis) mergeLimited() {
 				continue
 			}
 			into := d.causeOf(key{kind: Limit, place: l.place})
-			into.inside = append(into.inside, inside{c.kind, c.place, d.atATime(c)})
+			into.inside = append(into.inside, inside{c.kind, c.place, d.atATime(c), d.throughFile(c)})
 			into.take(c)
 			break
 		}
@@ -209,16 +226,24 @@ type inside struct {
 	kind  verdict.Kind
 	place timeline.Place
 	mean  float64 // number of goroutines that did so, on average
+	file  bool    // see throughFile
 }
 
-// holds reports whether the goroutines of a cause end waits at a limit or start after such a wait.
+// past reports whether goroutines of a group end a good part of the waits at a limit.
+func (l *limit) past(group string) bool { return l.holders[group] > l.waited/20 }
+
+// holds reports whether the goroutines of a cause end waits at a limit or start after such a wait, and
+// others waited there for at least half of the time for which the cause left processors idle.
 func (d *diagnosis) holds(l *limit, c *cause) bool {
+	if 2*l.waited*time.Duration(d.l.Procs) < c.lost {
+		return false
+	}
 	var held time.Duration
 	asks := d.asks(l)
 	for _, i := range c.rows {
 		// A server in the same program answers those past a limit of connections.
 		r := &d.l.Rows[i]
-		if (max(l.holders[r.Group], l.holders[d.servedBy(r.Group).group]) > l.waited/20 || asks && d.answers(r.Group)) && r.Site != l.place {
+		if (l.past(r.Group) || l.past(d.servedBy(r.Group).group) || asks && d.answers(r.Group)) && r.Site != l.place {
 			held += r.Time
 		}
 	}
@@ -228,7 +253,7 @@ func (d *diagnosis) holds(l *limit, c *cause) bool {
 // asks reports whether goroutines past a limit are net/http clients.
 func (d *diagnosis) asks(l *limit) bool {
 	return l.sort == connections || slices.ContainsFunc(d.Contention.Waits, func(w contention.Wait) bool {
-		return l.holders[w.Waiter.Group] > l.waited/20 && calls(w.Waiter.Stack, "net/http.(*Client).do")
+		return l.past(w.Waiter.Group) && calls(w.Waiter.Stack, "net/http.(*Client).do")
 	})
 }
 
@@ -240,14 +265,17 @@ func (d *diagnosis) answers(group string) bool {
 	})
 }
 
-// waitedAt returns the average number of goroutines that waited at a limit.
-func (d *diagnosis) waitedAt(l *limit) float64 {
+// waitedAt returns the average number of goroutines that waited at a limit, or for others elsewhere.
+func (d *diagnosis) waitedAt(p timeline.Place) float64 {
 	if d.Graph == nil || d.Graph.Wall <= 0 {
-		return float64(l.waited) / float64(max(d.Contention.Duration, 1))
+		if l := d.limitAt[p]; l != nil {
+			return float64(l.waited) / float64(max(d.Contention.Duration, 1))
+		}
+		return 0
 	}
 	var sum time.Duration
 	for _, wait := range []timeline.Wait{timeline.WaitSemaphore, timeline.WaitSelect, timeline.WaitChanSend, timeline.WaitChanReceive, timeline.WaitCond} {
-		sum += d.blockedAt(l.place, wait.String())
+		sum += d.blockedAt(p, wait.String())
 	}
 	return float64(sum) / float64(d.Graph.Wall)
 }
@@ -317,7 +345,7 @@ func (d *diagnosis) limited(f *verdict.Finding, c *cause, at, lost string) {
 		}
 	}
 	f.Title = fmt.Sprintf("%s kept %s of the capacity idle", what, lost)
-	if waiting := d.waitedAt(l); waiting >= 0.05 {
+	if waiting := d.waitedAt(l.place); waiting >= 0.05 {
 		f.Title += ": " + number(waiting) + " waited on average"
 		if len(c.inside) > 0 {
 			f.Title += " while " + d.doing(c.inside)
@@ -333,6 +361,9 @@ func (d *diagnosis) limited(f *verdict.Finding, c *cause, at, lost string) {
 func (d *diagnosis) doing(all []inside) string {
 	in := all[0]
 	did := map[verdict.Kind]string{Sleep: "slept", Network: "waited for the network", Blocking: "were in system calls", Timer: "waited for a timer"}[in.kind]
+	if in.file {
+		did = "waited for a pipe or a device"
+	}
 	if in.mean > 0 {
 		did = number(in.mean) + " " + did
 	} else {

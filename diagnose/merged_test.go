@@ -1,6 +1,7 @@
 package diagnose_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,39 @@ func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
 		if f.Title != c.title || f.Lost != c.lost*ms {
 			t.Errorf("%s: %v, %s", c.name, f.Lost, f.Title)
 		}
+	}
+}
+
+// The places of one lock are one finding, and so are the goroutines that one function starts.
+func TestPlacesOfOneLockAreOneFinding(t *testing.T) {
+	const ms = time.Millisecond
+	push, pop := timeline.Place{Func: "main.push", File: "main.go", Line: 3}, timeline.Place{Func: "main.pop", File: "main.go", Line: 9}
+	lock := &contention.Lock{ID: 1, Class: "main.queue"}
+	p := &contention.Profile{Duration: 100 * ms, Locks: []*contention.Lock{lock}}
+	l := &ledger.Ledger{Wall: 100 * ms, Procs: 2, Capacity: 200 * ms, Born: 4000, Rows: []ledger.Row{{Category: ledger.Code, Group: "main.work", Time: 80 * ms, Count: 9}}}
+	for _, at := range []timeline.Place{push, pop} {
+		l.Rows = append(l.Rows, ledger.Row{Category: ledger.Idle, Group: "main.work", Site: at, Wait: "mutex", Beside: ledger.None, Time: 30 * ms, Count: 9})
+		p.Waits = append(p.Waits, contention.Wait{Kind: contention.MutexKind, Lock: lock, Contentions: 9, Waited: 50 * ms,
+			Waiter: contention.Party{Group: "main.work", Stack: &contention.Stack{Frames: []contention.Frame{{Func: at.Func, File: at.File, Line: at.Line}}}}})
+	}
+	g := &bottle.Graph{Wall: 100 * ms, Boxes: []bottle.Box{{Group: "main.work", Kind: bottle.Application, Goroutines: 3, Running: 80 * ms}}}
+	for _, group := range []string{"main.sort.func1", "main.sort.func2"} {
+		l.Rows = append(l.Rows, ledger.Row{Category: ledger.WakeUp, Group: group, Wait: "created", Site: timeline.Place{Func: "main.sort", File: "main.go", Line: 20}, Waker: "main.work", Beside: ledger.None, Time: 30 * ms, Count: 2000})
+		g.Boxes = append(g.Boxes, bottle.Box{Group: group, Kind: bottle.Application, Goroutines: 2000, Running: 4 * ms})
+	}
+	if err := l.CheckValid(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range diagnose.New(diagnose.Results{Ledger: l, Graph: g, Contention: p}).Findings {
+		got = append(got, f.Title)
+	}
+	want := []string{
+		"Tiny goroutines: 4,000 of main.sort.func1 and main.sort.func2 ran for 2 µs each, on average; 30% of the capacity went to starting them and waiting for them.",
+		"The lock main.queue kept 30% of the capacity idle (18 waits, blocked for 100 ms in all).",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

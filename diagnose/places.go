@@ -175,7 +175,8 @@ type served struct {
 	place timeline.Place
 }
 
-// servedBy returns the goroutines that wait most for those of a group, if there are any.
+// servedBy returns the goroutines that wait most for those of a group, if there are any, or else those
+// that started them, if the standard library did so for the program.
 func (d *diagnosis) servedBy(group string) served {
 	if b, known := d.behalf[group]; known || d.Contention == nil {
 		return b
@@ -199,6 +200,10 @@ func (d *diagnosis) servedBy(group string) served {
 	}
 	if others < own/10 { // such as one that waits at the end until a server is closed
 		sums = nil
+	}
+	if g := d.ran[group].started; len(sums) == 0 && g != nil && !symbol.IsProgram(group, "") {
+		sums = map[served]time.Duration{{g.Waker, g.Site}: 1}
+		d.above[served{g.Waker, g.Site}] = g.Callers
 	}
 	d.behalf[group] = largest(sums, func(a, b served) int { return cmp.Or(a.place.Compare(b.place), strings.Compare(a.group, b.group)) })
 	return d.behalf[group]

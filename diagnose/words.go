@@ -13,6 +13,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
+	"github.com/bottleneck-go/bottleneck/internal/symbol"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/bottleneck-go/bottleneck/verdict"
@@ -136,7 +137,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		f.Title = fmt.Sprintf("Yielding at %s took %s of the capacity, from one goroutine to the next (%s).", at, lost, format.Plural(c.count, "time", "times"))
 		f.Advice = "If it yields until something has happened, wait for that instead (a channel, a sync.Cond)."
 	case Tiny:
-		d.tinyGoroutines(&f, c.name, fmt.Sprintf("; %s of the capacity went to starting them and waiting for them", lost))
+		d.tinyGoroutines(&f, c.groups, fmt.Sprintf("; %s of the capacity went to starting them and waiting for them", lost))
 		f.Where = d.from(top.Site, top.Callers)
 	case pieces:
 		d.tinyPieces(&f, c.name, fmt.Sprintf("; %s of the capacity went to handing over", lost))
@@ -165,7 +166,11 @@ const maxWaking = 10 * time.Microsecond
 // goroutines may also have spun for it, and got it.
 func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
 	rest, basis := d.l.Capacity-c.lost, boundBasis
-	if less := d.overlapped(c); less > 0 && rest-less > rest/20 {
+	if less, calls := d.overlapped(c); calls > less/10 {
+		f.Gain = float64(d.l.Capacity) / float64(less)
+		without(f, "idle processors", "if goroutines then run during the long system calls of others")
+		return
+	} else if less -= calls; less > 0 && rest-less > rest/20 {
 		rest, basis = less, overlapBasis
 	}
 	var waits int64
@@ -199,15 +204,16 @@ func (d *diagnosis) stays(c *cause) time.Duration {
 }
 
 // overlapped returns the capacity that a program would still need without a wait that let goroutines
-// run one by one: they may run at the same time, on processors that were idle for other reasons. It is
-// 0 for other causes.
-func (d *diagnosis) overlapped(c *cause) time.Duration {
+// run one by one: they may run at the same time, on processors that were idle for other reasons or
+// that long system calls held while no other goroutine was ready. calls is the part of rest in such
+// calls. The results are 0 for other causes.
+func (d *diagnosis) overlapped(c *cause) (rest, calls time.Duration) {
 	switch c.kind {
 	case Limit, Sleep, Timer, Network:
 	default:
-		return 0
+		return 0, 0
 	}
-	rest := d.l.Capacity - c.lost
+	rest = d.l.Capacity - c.lost
 	for category, t := range d.of {
 		if category.Empty() {
 			rest -= t
@@ -218,8 +224,17 @@ func (d *diagnosis) overlapped(c *cause) time.Duration {
 			rest += r.Time
 		}
 	}
-	return rest
+	for i := range d.l.Rows {
+		if r := &d.l.Rows[i]; r.Category == ledger.Syscall && r.Time > time.Duration(r.Count)*leastRetake && !slices.Contains(c.rows, i) {
+			calls += r.Time
+		}
+	}
+	return rest, calls
 }
+
+// leastRetake is the least time after which the runtime takes the processor from a system call, if
+// another goroutine is ready.
+const leastRetake = 20 * time.Microsecond
 
 // andAlone adds that processors were idle while the caller of the system calls ran alone.
 func (d *diagnosis) andAlone(f *verdict.Finding, c *cause) {
@@ -346,7 +361,7 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 func (d *diagnosis) network(f *verdict.Finding, c *cause, at, lost string) {
 	times, what := d.times(c, "time", "times"), "the network"
 	f.Advice = "The other end sets the pace: have more requests under way at a time, or make it faster."
-	if d.mostly(c, func(r *ledger.Row) bool { return d.waitsIn(r.Site, contention.NetworkKind, "os.(*File).") }) { // through the network poller
+	if d.throughFile(c) {
 		what = "a pipe or a device"
 		f.Advice = "The other end sets the pace. If that is a command: " + strings.ToLower(slowCommand[:1]) + slowCommand[1:]
 	}
@@ -362,6 +377,11 @@ func (d *diagnosis) network(f *verdict.Finding, c *cause, at, lost string) {
 	default:
 		f.Title = idles("Waiting for "+what, at, lost, times)
 	}
+}
+
+// throughFile reports whether a cause waits mostly for a file, through the network poller.
+func (d *diagnosis) throughFile(c *cause) bool {
+	return c.kind == Network && d.mostly(c, func(r *ledger.Row) bool { return d.waitsIn(r.Site, contention.NetworkKind, "os.(*File).") })
 }
 
 // mostly reports whether rows like that are nearly all of a cause.
@@ -570,6 +590,12 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 	for r := range d.rowsOf(c) {
 		if r.Waker != "" && !slices.Contains(f.Where, r.WakerSite) {
 			f.Where = append(f.Where, d.places(r.WakerSite)...)
+			break
+		}
+	}
+	for r := range d.rowsOf(c) { // another place that acquires it
+		if isLock(r.Wait) && d.own(r.Site) && len(f.Where) < 3 && !slices.Contains(f.Where, r.Site) {
+			f.Where = append(f.Where, r.Site)
 			break
 		}
 	}
@@ -911,12 +937,20 @@ func (d *diagnosis) runtime(f *verdict.Finding, c *cause, lost string) {
 // smallHeap is the size up to which a heap four times as large is cheap.
 const smallHeap = 64 << 20
 
-// tinyGoroutines describes goroutines that are too short.
-func (d *diagnosis) tinyGoroutines(f *verdict.Finding, group, what string) {
-	b := d.boxes[group]
+// tinyGoroutines describes groups of goroutines that are too short.
+func (d *diagnosis) tinyGoroutines(f *verdict.Finding, groups []string, what string) {
+	var n int
+	var running time.Duration
+	names := make([]string, len(groups))
+	for i, group := range groups {
+		n, running, names[i] = n+d.boxes[group].Goroutines, running+d.boxes[group].Running, format.Func(group)
+	}
+	slices.Sort(names)
 	f.Kind = Tiny
-	f.Title = fmt.Sprintf("Tiny goroutines: %s of %s ran for %s each, on average%s.", format.Count(b.Goroutines), format.Func(group), format.Duration(b.Running/time.Duration(b.Goroutines)), what)
-	f.Advice = "Give each goroutine more to do: a range of the work, or a pool of workers."
+	f.Title = fmt.Sprintf("Tiny goroutines: %s of %s ran for %s each, on average%s.", format.Count(n), strings.Join(names, " and "), format.Duration(running/time.Duration(n)), what)
+	if f.Advice = "Give each goroutine more to do: a range of the work, or a pool of workers."; !slices.ContainsFunc(groups, func(g string) bool { return symbol.IsProgram(g, "") }) {
+		f.Advice = "A library starts them for the program: have it do so less often."
+	}
 	f.Gain, f.Basis = 0, "cannot tell: a trace does not show all that it takes to start goroutines"
 }
 
@@ -929,7 +963,7 @@ func (d *diagnosis) tinyGroup() (out []verdict.Finding) {
 	}
 	most := largest(ran, strings.Compare)
 	var f verdict.Finding
-	d.tinyGoroutines(&f, most, "")
+	d.tinyGoroutines(&f, []string{most}, "")
 	f.Where = d.hotPlaces(most)
 	return []verdict.Finding{f}
 }
@@ -1114,13 +1148,15 @@ func (d *diagnosis) tinyPiece(group string) (time.Duration, bool) {
 }
 
 // spreads reports whether more processors can help: most of what waited for one are goroutines of
-// the program, and no goroutine that is alone in its group runs nearly all of the time.
+// the program, and no goroutine runs for nearly all of the time, or does more than one processor's
+// part of the work.
 func (d *diagnosis) spreads() bool {
 	var runnable time.Duration
 	for _, b := range d.boxes {
 		runnable += b.Runnable
 	}
-	return d.Graph == nil || runnable >= d.l.Queue/2 && d.longest() < d.l.Wall*85/100
+	longest := d.longest()
+	return d.Graph == nil || runnable >= d.l.Queue/2 && longest < d.l.Wall*85/100 && longest*time.Duration(d.l.Procs) < d.used()
 }
 
 // longest returns the longest running time of a goroutine that has ended or is alone in its group.
@@ -1148,13 +1184,18 @@ func (d *diagnosis) hottest() string {
 	return largest(code, strings.Compare)
 }
 
-// enough returns the number of processors that would have served 95 % of the offered load.
+// enough returns the number of processors that would have served 95 % of the offered load, or the
+// number that the goroutine which ran longest leaves work for, if that is less.
 func (d *diagnosis) enough() int {
+	most := len(d.l.Offered)
+	if longest := d.longest(); longest > 0 {
+		most = int((d.used() + longest - 1) / longest)
+	}
 	var all time.Duration
 	for n, t := range d.l.Offered {
 		all += time.Duration(n) * t
 	}
-	for k := 1; k < len(d.l.Offered); k++ {
+	for k := 1; k < min(len(d.l.Offered), most); k++ {
 		var served time.Duration
 		for n, t := range d.l.Offered {
 			served += time.Duration(min(n, k)) * t
@@ -1163,7 +1204,7 @@ func (d *diagnosis) enough() int {
 			return k
 		}
 	}
-	return max(len(d.l.Offered)-1, 1)
+	return max(min(len(d.l.Offered)-1, most), 1)
 }
 
 // number formats a number of goroutines with three digits or more.
