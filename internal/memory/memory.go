@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // ErrLimit is the error of an operation that would need more memory than the limit.
@@ -90,19 +92,9 @@ var units = map[string]float64{
 
 // Text formats an amount of memory with up to three digits: "2 GB", "512 MB", "1.07 GB".
 func Text(n int64) string {
-	for _, u := range []struct {
-		size float64
-		name string
-	}{{1e12, " TB"}, {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}} {
-		if v := float64(n) / u.size; v >= 0.9995 {
-			s := strconv.FormatFloat(v, 'f', max(0, 2-int(math.Log10(max(v, 1)))), 64)
-			if strings.Contains(s, ".") {
-				s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
-			}
-			return s + u.name
-		}
-	}
-	return strconv.FormatInt(n, 10) + " B"
+	s := format.Quantity(float64(n))
+	digits := strings.TrimRight(s, "kMGTPE")
+	return digits + " " + s[len(digits):] + "B"
 }
 
 // Meter watches the heap of the process for one pass, or for the whole process. Its methods are
