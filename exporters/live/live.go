@@ -113,7 +113,7 @@ type Options struct {
 	// metrics and captures, and profiles for pprof. Set it to full.Pages{} of package
 	// exporters/live/full, which this package does not import because of its size. A Continuous
 	// has a verdict without it.
-	Full Full
+	Full pages
 
 	// Title is the name of the service on the index page.
 	Title string
@@ -127,8 +127,8 @@ type Options struct {
 	NoTrace bool
 }
 
-// Full is implemented by full.Pages.
-type Full interface {
+// pages is implemented by full.Pages.
+type pages interface {
 	Analyze(ctx context.Context, rec io.WriterTo, opt bottleneck.Options) (*bottleneck.Report, error)
 	Graph(g *bottle.Graph, from time.Time) (profile func(io.Writer) error)
 	Contention(p *contention.Profile, from time.Time, view string, look picture.Options) *page.Shown
