@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,14 +67,6 @@ func ExampleLedger() {
 	// [woken by]
 	// sync.(*Mutex).Unlock
 	// proto/work.mutexWorker
-}
-
-func opened(name string) io.Reader {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		panic(err)
-	}
-	return bytes.NewReader(data)
 }
 
 func TestLedgerStacks(t *testing.T) {
