@@ -49,10 +49,10 @@ type tracker[L any] struct {
 // state is the data of a lock, made when the lock is first waited for or named.
 type state struct {
 	history
-	// arrivals counts registrations.
+	// arrivals counts the goroutines that have come to wait.
 	arrivals atomic.Uint32
-	// first is when the first one of the present waiters came, and came the time of the first
-	// registration since holds of a run pass unseen, or 0.
+	// first is when the first one of the present waiters came, and came when the first one did since
+	// holds of a run pass unseen, or 0.
 	first, came atomic.Int64
 	// extended counts the exits that were merged into an earlier one.
 	extended atomic.Uint64
@@ -170,24 +170,28 @@ func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags uint32) bool {
 	if s == nil {
 		return false
 	}
-	w.start = now()
 	st := t.state()
-	w.enter(st, s)
-	w.kind, w.flags = kind, flags
 	if d.passed() {
+		w.start = now()
+		w.enter(st, s)
+		w.kind, w.flags = kind, flags
 		return false
 	}
-	w.weight, w.count = 1, 1
-	w.lost = st.lost.Load()
-	w.history = &st.history
+	// In this order, whoever left by an exit up to first, or has extended it, did so before the start,
+	// even if the caller was preempted in between: those who held the lock after it left by later exits.
+	w.history, w.lost = &st.history, st.lost.Load()
 	w.pinned, w.first = st.pin()
+	st.came.CompareAndSwap(0, now())
+	st.arrivals.Add(1)
+	w.start = now()
+	w.enter(st, s)
+	w.kind, w.flags = kind, flags
+	w.weight, w.count = 1, 1
 	if kind == kindMutex {
 		t.register(w.start)
 	} else {
 		t.registerBesideReaders(w.start)
 	}
-	st.came.CompareAndSwap(0, w.start)
-	st.arrivals.Add(1)
 	// The waiter is registered: the following code delays no other goroutine.
 	w.chain = s.capture(unsafe.Pointer(w))
 	w.g = s.goid()
