@@ -205,7 +205,11 @@ func (d *diagnosis) index() {
 		switch {
 		case isLock(r.Wait):
 			d.waitRows = append(d.waitRows, i)
-			d.union(r.Site, r.Site)
+			if r.Category == ledger.Code { // ran in the lock's methods, there or where the lock is released
+				d.locks[r.Site] = cmp.Or(d.locks[r.Site], r.Site)
+			} else {
+				d.union(r.Site, r.Site)
+			}
 			if r.Waker != "" {
 				d.union(r.Site, r.WakerSite)
 			}
@@ -646,13 +650,13 @@ func (d *diagnosis) mergeUnder() {
 	}
 }
 
-// mergeBeside adds to a limit, or to what is outside, the smaller time in which processors were idle
-// because one of the goroutines that wait for it ran, and no others, if two or more of these waited on
-// average: without that wait, another one would have run beside it.
+// mergeBeside adds to a lock, a limit, or what is outside, the smaller time in which processors were
+// idle because some of the goroutines that wait for it ran, and no others, if two or more of these
+// waited on average: without that wait, another one would have run beside them.
 func (d *diagnosis) mergeBeside() {
 	for _, wait := range d.causes {
 		switch wait.kind {
-		case Limit, Sleep, Timer, Network:
+		case Lock, Limit, Sleep, Timer, Network:
 		default:
 			continue
 		}
@@ -670,7 +674,7 @@ func (d *diagnosis) mergeBeside() {
 			}
 		}
 		for _, c := range d.causes {
-			if c.kind == Serial && waiters[c.name] && c.lost < wait.lost/4 {
+			if c.kind == Serial && waiters[c.name] && c.lost < wait.lost/3 {
 				wait.take(c)
 			}
 		}

@@ -71,6 +71,25 @@ func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
 	}
 }
 
+// Two goroutines spin for a lock in turn, and hardly ever wait: they run where it is released, which is
+// not the place that names it, and a repair saves running time.
+func TestSpinningForALockHasNoBound(t *testing.T) {
+	const ms = time.Millisecond
+	acquire, release := timeline.Place{Func: "main.draw", File: "main.go", Line: 3}, timeline.Place{Func: "main.draw", File: "main.go", Line: 9}
+	l := &ledger.Ledger{Wall: 100 * ms, Procs: 2, Capacity: 200 * ms, Rows: []ledger.Row{
+		{Category: ledger.Code, Group: "main.work", Time: 150 * ms, Count: 9},
+		{Category: ledger.Code, Group: "main.work", Site: release, Wait: "mutex", Time: 40 * ms, Count: 20_000},
+		{Category: ledger.Idle, Group: "main.work", Site: acquire, Wait: "mutex", Waker: "main.work", WakerSite: release, Beside: ledger.None, Time: 10 * ms, Count: 9},
+	}}
+	if err := l.CheckValid(); err != nil {
+		t.Fatal(err)
+	}
+	f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]
+	if f.Kind != diagnose.Lock || f.Lost != 50*ms || f.Where[0] != acquire || f.Gain != 0 || !strings.Contains(f.Basis, "spinning") {
+		t.Errorf("%s of %v at %v, gain %v (%s)", f.Kind, f.Lost, f.Where, f.Gain, f.Basis)
+	}
+}
+
 // The places of one lock are one finding, and so are the goroutines that one function starts.
 func TestPlacesOfOneLockAreOneFinding(t *testing.T) {
 	const ms = time.Millisecond

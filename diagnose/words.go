@@ -588,7 +588,7 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 		}
 	}
 	for r := range d.rowsOf(c) {
-		if r.Waker != "" && !slices.Contains(f.Where, r.WakerSite) {
+		if isLock(r.Wait) && r.Waker != "" && !slices.Contains(f.Where, r.WakerSite) {
 			f.Where = append(f.Where, d.places(r.WakerSite)...)
 			break
 		}
@@ -603,6 +603,11 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 	f.Title = fmt.Sprintf("%s kept %s of the capacity idle.", name, lost)
 	f.Advice = "Hold it for less time, or divide what it guards among several locks."
 	row := d.lockRow(c.place)
+	defer func() {
+		if row != nil && !d.windowed() && spunFor(row) || d.runsAt(c.place).spun > d.l.Capacity/20 { // a slice that ends in a wait for the lock may have been spinning for it
+			without(f, "the waits", "if part of the running is spinning for the lock")
+		}
+	}()
 	if row == nil {
 		return
 	}
@@ -671,9 +676,6 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 			f.Title = fmt.Sprintf("%s may limit, not the number of processors: %s goroutines on average waited for it, or after that for the processor %s.", name, mean(row.Waited+row.Ready, d.l.Wall), waits)
 			f.Advice += " The trace does not show for how long its owners ran, which bounds what more processors gain."
 		}
-	}
-	if spunFor(row) || d.runsAt(c.place).spun > d.l.Capacity/20 { // a slice that ends in a wait for the lock may have been spinning for it
-		without(f, "the waits", "if part of the running is spinning for the lock")
 	}
 }
 
@@ -862,6 +864,11 @@ func (d *diagnosis) collector(f *verdict.Finding, c *cause, lost string) {
 	f.Title = fmt.Sprintf("The garbage collector took %s of the capacity: workers %s, assists %s, world stopped %s, waits for it %s.", lost, percent(workers), percent(assist), percent(stop), percent(wait))
 	without(f, "the collector", "if the program allocates less")
 	f.Advice = d.collectorAdvice()
+	if h := d.l.Heap; h != nil && h.Collections > 0 && stop > c.lost/2 {
+		if each := stop / time.Duration(int64(max(d.l.Procs, 1))*h.Collections); each > lateStop {
+			f.Advice = fmt.Sprintf("It ran %s, and stopped the world for %s each time, on average: longer than that takes, so other programs may have used the processors.", format.Plural(h.Collections, "time", "times"), format.Duration(each))
+		}
+	}
 	if n, most := d.requested(); n > 0 {
 		f.Where = d.places(most)
 		asks, instead := fmt.Sprintf("; at %s the program asks for it.", short(most)), "leave that to the runtime, or do it less often"
@@ -873,6 +880,10 @@ func (d *diagnosis) collector(f *verdict.Finding, c *cause, lost string) {
 		f.Advice = fmt.Sprintf("It ran %s, at least %s of them because of runtime.GC or debug.FreeOSMemory: %s.", format.Plural(d.l.Heap.Collections, "time", "times"), format.Count(n), instead)
 	}
 }
+
+// lateStop is the time for which a collection stops the world if the operating system runs all threads
+// at once, with room.
+const lateStop = time.Millisecond
 
 // requested returns how many collections the program requests, if these are most of them, and where
 // it requests most.
@@ -945,7 +956,9 @@ func (d *diagnosis) tinyGoroutines(f *verdict.Finding, groups []string, what str
 	for i, group := range groups {
 		n, running, names[i] = n+d.boxes[group].Goroutines, running+d.boxes[group].Running, format.Func(group)
 	}
-	slices.Sort(names)
+	if slices.Sort(names); len(names) > 2 {
+		names = append(names[:2], "others")
+	}
 	f.Kind = Tiny
 	f.Title = fmt.Sprintf("Tiny goroutines: %s of %s ran for %s each, on average%s.", format.Count(n), strings.Join(names, " and "), format.Duration(running/time.Duration(n)), what)
 	if f.Advice = "Give each goroutine more to do: a range of the work, or a pool of workers."; !slices.ContainsFunc(groups, func(g string) bool { return symbol.IsProgram(g, "") }) {
