@@ -235,7 +235,7 @@ func (a *account) book(w *wait) {
 		a.missed += w.lost
 	}
 	if a.session.tracing() {
-		a.logWait(w, rest-unattributed, unattributed, contended)
+		a.logWait(w, unattributed, contended)
 	}
 	a.remember(w, free, len(a.lost) == 0 || w.lost > 0)
 	c.count += w.count

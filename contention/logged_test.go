@@ -30,13 +30,23 @@ func TestLoggedPartsSumToTheWait(t *testing.T) {
 		}
 	}
 	var mu Mutex
+	var rw RWMutex
 	var wg sync.WaitGroup
-	for range 16 {
+	for i := range 16 {
 		wg.Go(func() {
 			for range testenv.Rounds(4000) {
 				mu.Lock()
 				spin()
 				mu.Unlock()
+				if i%4 == 0 {
+					rw.Lock()
+					spin()
+					rw.Unlock()
+				} else {
+					rw.RLock()
+					spin()
+					rw.RUnlock()
+				}
 			}
 		})
 	}

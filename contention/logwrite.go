@@ -44,20 +44,29 @@ func (s *session) logExit(r *release) {
 }
 
 // logWait prepares the messages about a wait that has been settled. The caller holds a.mu.
-func (a *account) logWait(w *wait, handOff, unattributed, contended int64) {
+func (a *account) logWait(w *wait, unattributed, contended int64) {
 	if w.kind == kindCond || w.g == 0 || w.last-w.first > waitlog.MaxParts || len(a.logClass) == 0 && !a.classify() {
 		return
 	}
 	m := waitlog.Wait{
 		Lock: a.info.id, Kind: uint8(w.kind), Reacquire: w.flags&Reacquire != 0, Waiters: uint64(max(0, w.waiters)), Goroutine: w.g, Start: uint64(w.start),
-		Waited: w.end - w.start, HandOff: handOff, Unattributed: unattributed, Contended: contended, Class: a.logClass,
+		Waited: w.end - w.start, Unattributed: unattributed, Contended: contended, Class: a.logClass,
 	}
 	if name := a.info.name.Load(); name != nil {
 		m.Name = *name
 	}
+	exclusiveTo := int64(0)
 	for e, c, k := (*exit)(nil), w.pinned, w.first+1; k <= w.last; k++ {
 		e, c = a.sums.exit(c, k)
-		m.Parts = a.sums.appendLog(m.Parts, w, e, k)
+		m.Parts, exclusiveTo = a.sums.appendLog(m.Parts, w, e, k, exclusiveTo)
+	}
+	// Parts of holds during which the owner waited are rounded, and if exits are missing, the parts of
+	// others may be more than is known of the wait.
+	m.HandOff = m.Waited - m.Unattributed
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		p.NS = min(p.NS, m.HandOff)
+		m.HandOff -= p.NS
 	}
 	q := &a.session.logs
 	q.mu.Lock()

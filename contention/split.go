@@ -609,25 +609,30 @@ func (s *sums) cover(w period) (contended int64) {
 	return max(0, contended)
 }
 
-// appendLog appends the parts of w that are due to the owner that left with exit number k.
-func (s *sums) appendLog(list []waitlog.Part, w *wait, e *exit, k uint64) []waitlog.Part {
+// appendLog appends the parts of w that are due to the owner that left with exit number k, and returns
+// until when the lock was last held exclusively, as add does.
+func (s *sums) appendLog(list []waitlog.Part, w *wait, e *exit, k uint64, exclusiveTo int64) ([]waitlog.Part, int64) {
 	var h holder
 	if e.holder(&h); h.chain == nil {
-		return list
+		return list, exclusiveTo
 	}
-	c, end := s.clocks[viewOf(w.kind)], w.blamedUntil()
-	from, to, gaps, flags := h.acquired, h.released, h.gaps, h.flags
-	for {
-		if from, to = max(from, w.start), min(to, end); to > from {
-			if ns := c.at(to) - c.at(from) - gaps; ns > 0 {
+	c := s.clocks[viewOf(w.kind)]
+	due := func(from, to, gaps int64, flags uint32) {
+		if from, to = max(from, w.start), min(to, w.blamedUntil()); to > from {
+			if ns := min(c.at(to)-c.at(from), to-from) - gaps; ns > 0 {
 				list = append(list, waitlog.Part{Number: k, Goroutine: h.g, From: from - w.start, Length: to - from, NS: ns, Flags: logFlags(flags)})
 			}
 		}
-		if w.kind != kindReader || h.pending == 0 || flags&PendingWriter != 0 {
-			return list
-		}
-		from, to, gaps, flags = h.pending, h.acquired, 0, h.flags|PendingWriter
 	}
+	from := max(exclusiveTo, h.acquired)
+	due(from, h.released, h.gaps, h.flags)
+	if w.kind == kindReader && h.pending != 0 && h.flags&PendingWriter == 0 {
+		due(max(exclusiveTo, h.pending), from, 0, h.flags|PendingWriter)
+	}
+	if h.flags&ReadOwner == 0 && h.released > from {
+		exclusiveTo = h.released
+	}
+	return list, exclusiveTo
 }
 
 // blamedUntil returns when w ended or, for a reader, when it was admitted.
