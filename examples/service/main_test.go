@@ -56,13 +56,16 @@ func TestEachRepairMovesTheBlame(t *testing.T) {
 }
 
 // blocked reports whether the verdict is that tasks are blocked, or that they were off the
-// processor for as long for an unknown reason, because the process had to wait for processors.
+// processor for as long for an unknown reason, because the process had to wait for processors, or
+// had all that other processes left.
 func blocked(c *granularity.Class) bool {
+	text := strings.Join(c.Reasons, "\n")
 	switch c.Diagnosis {
 	case granularity.Blocked:
 		return true
+	case granularity.OK:
+		return strings.Contains(text, "of their time that other threads left") && strings.Contains(text, "off the processor for 9")
 	case granularity.Unknown:
-		text := strings.Join(c.Reasons, "\n")
 		return strings.Contains(text, "cannot tell whether they were blocked") && strings.Contains(text, "waited for processors")
 	}
 	return false
