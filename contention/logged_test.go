@@ -52,6 +52,7 @@ func TestLoggedPartsSumToTheWait(t *testing.T) {
 	}
 	wg.Wait()
 	rtrace.Stop()
+	checkConservation(t, Snapshot())
 	r, err := trace.NewReader(&recorded)
 	if err != nil {
 		t.Fatal(err)
