@@ -59,6 +59,8 @@ type calls struct {
 	// reads is set if the goroutine belongs to a library and reads, other than to start
 	// goroutines for others.
 	reads bool
+	// unsure is set if the goroutine was stopped in first, whose caller may be missing.
+	unsure bool
 }
 
 // step is a call from a frame that may be that of a launcher.
@@ -68,6 +70,9 @@ type step struct {
 	to      *Frame
 	byValue bool // the names show that the call is through a function value
 	passes  bool // from is a handler of net/http or gRPC that calls the next one, like middleware
+	// unsure is set if the goroutine was stopped in function to, and the names do not show the
+	// call: the chain lacks the caller of a function without a stack frame.
+	unsure bool
 }
 
 // maxSteps bounds the depth of launchers that start each other.
@@ -88,6 +93,10 @@ func (t *stackTable) callsOf(frames []*Frame) *calls {
 		i--
 	}
 	root := frames[n-1]
+	var stopped *Frame
+	if code := (&Stack{Frames: frames}).Code(); len(code) < len(frames) && strings.HasPrefix(frames[0].Func, asyncPreempt) {
+		stopped = code[0]
+	}
 	c := calls{root: root.Func}
 	if i >= 0 {
 		c.first = frames[i]
@@ -101,6 +110,12 @@ func (t *stackTable) callsOf(frames []*Frame) *calls {
 				c.further = follow(frames, i)
 			}
 		}
+		for _, steps := range [][]step{c.steps, c.further} {
+			if n := len(steps); n > 0 {
+				steps[n-1].unsure = steps[n-1].to == stopped && !steps[n-1].byValue
+			}
+		}
+		c.unsure = c.first == stopped && c.first != root
 	}
 	// The root does not start goroutines for others, no frame belongs to the program, and the
 	// call chain reads.
@@ -130,11 +145,16 @@ func (t *stackTable) share(c *calls) *calls {
 	if c.reads {
 		key = append(key, 'r')
 	}
+	if c.unsure {
+		key = append(key, 'u')
+	}
 	for _, steps := range [][]step{c.steps, c.further} {
 		for i := range steps {
 			s := &steps[i]
 			key = binary.NativeEndian.AppendUint64(append(key, '|'), uint64(uintptr(unsafe.Pointer(s.at))))
-			key = append(key, s.to.Func...)
+			if key = append(key, s.to.Func...); s.unsure {
+				key = append(key, '?')
+			}
 		}
 		key = append(key, '|')
 	}
@@ -316,6 +336,7 @@ type start struct {
 type callees struct {
 	first   string
 	several bool
+	sure    bool // some call was not unsure
 }
 
 func (c *callees) add(fn string) {
@@ -358,8 +379,29 @@ func (n *naming) start(name string) *start {
 	return s
 }
 
-// learn adds what the call chains of a generation show about launchers.
+// asyncPreempt begins the functions at the leaf of the call chain of a goroutine that was stopped.
+const asyncPreempt = "runtime.asyncPreempt"
+
+// learn adds what the call chains of a generation show about launchers. Unsure calls count only if no
+// other one was seen at the same place.
 func (n *naming) learn(stacks []*Stack) {
+	var unsure []*step
+	learnSteps := func(steps []step) {
+		for i := range steps {
+			if steps[i].unsure {
+				unsure = append(unsure, &steps[i])
+			} else {
+				n.learnStep(&steps[i])
+			}
+		}
+	}
+	defer func() {
+		for _, s := range unsure {
+			if c := n.callees[s.at]; c == nil || !c.sure {
+				n.learnStep(s)
+			}
+		}
+	}()
 	for _, s := range stacks {
 		c := s.calls
 		if c == nil || n.learned[c] {
@@ -375,12 +417,8 @@ func (n *naming) learn(stacks []*Stack) {
 		if c.reads {
 			n.reads[c.root] = true
 		}
-		for i := range c.steps {
-			n.learnStep(&c.steps[i])
-		}
-		for i := range c.further {
-			n.learnStep(&c.further[i])
-		}
+		learnSteps(c.steps)
+		learnSteps(c.further)
 	}
 }
 
@@ -390,6 +428,7 @@ func (n *naming) learnStep(s *step) {
 		c = &callees{}
 		n.callees[s.at] = c
 	}
+	c.sure = c.sure || !s.unsure
 	c.add(s.to.Func)
 	if c.several {
 		n.calls(s.from.Func, c.first)
@@ -430,7 +469,7 @@ func (n *naming) show(c *calls) shown {
 		if !n.isLauncher(cur.Func) && !s.passes {
 			break
 		}
-		if at := n.callees[s.at]; s.byValue || at != nil && at.several {
+		if at := n.callees[s.at]; s.byValue || at != nil && at.several && !(s.unsure && at.sure) {
 			cur = s.to
 		}
 	}
@@ -530,24 +569,30 @@ func (r *replay) shownBy(root string, l *localG) (name, first, launcher string) 
 		return "", "", ""
 	}
 	others := r.d.othersOf(l)
-	for i := -1; i < len(others); i++ {
-		k, _ := l.shownAt(i, others)
-		if k < 0 {
-			continue
-		}
-		if s := r.d.stacks[k]; s.calls != nil && s.calls.root != root || s.calls == nil && s.Root().Func != root {
-			continue
-		}
-		v := r.shownIn(k)
-		switch {
-		case v.name == "":
-			if launcher == "" {
-				launcher = v.own
+	for pass := range 2 {
+		for i := -1; i < len(others); i++ {
+			k, _ := l.shownAt(i, others)
+			if k < 0 {
+				continue
 			}
-		case name == "":
-			name, first = v.name, v.name
-		case name != v.name:
-			name = several
+			s := r.d.stacks[k]
+			if s.calls != nil && s.calls.root != root || s.calls == nil && s.Root().Func != root || (s.calls != nil && s.calls.unsure) != (pass == 1) {
+				continue
+			}
+			v := r.shownIn(k)
+			switch {
+			case v.name == "":
+				if launcher == "" {
+					launcher = v.own
+				}
+			case name == "":
+				name, first = v.name, v.name
+			case name != v.name:
+				name = several
+			}
+		}
+		if name != "" {
+			break // else a goroutine that was only seen where it was stopped
 		}
 	}
 	return name, first, launcher

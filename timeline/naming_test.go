@@ -217,6 +217,16 @@ func TestGoroutinesAreNamedByTheirFirstMeaningfulFrame(t *testing.T) {
 			{waitGo, stk("sync.(*WaitGroup).Go@9", "main.run@20", "main.main"), [][]string{sleeps("main.run.func1@3", waitGo+"@4")}},
 			{waitGo, stk("sync.(*WaitGroup).Go@9", "main.run@21", "main.main"), nil},
 		}, [][]string{{"main.run.func1", "main.run.func1"}, {"main.run:21 (WaitGroup.Go)"}}},
+		{"stopped in a function without a frame, whose caller is missing", []life{
+			{"sync.(*WaitGroup).Go.func1", stk("sync.(*WaitGroup).Go@9", "main.run@20"), [][]string{
+				sleeps("main.work@8", "main.run.func1@3", "sync.(*WaitGroup).Go.func1@4"),
+				{"preempted", "runtime.asyncPreempt2", "runtime.asyncPreempt", "main.hash@9", "main.run.func1@3", "sync.(*WaitGroup).Go.func1@4"},
+				{"preempted", "runtime.asyncPreempt2", "runtime.asyncPreempt", "main.hash@9", "sync.(*WaitGroup).Go.func1@4"},
+			}},
+			{"sync.(*WaitGroup).Go.func1", stk("sync.(*WaitGroup).Go@9", "main.run@21"), [][]string{
+				{"preempted", "runtime.asyncPreempt2", "runtime.asyncPreempt", "main.alone@9", "sync.(*WaitGroup).Go.func1@4"},
+			}},
+		}, [][]string{{"main.run.func1", "main.run.func1", "main.run.func1", "main.run.func1"}, {"main.alone", "main.alone"}}},
 		{"errgroup in front of WaitGroup.Go", []life{
 			{"golang.org/x/sync/errgroup.(*Group).Go.func1", stk("golang.org/x/sync/errgroup.(*Group).Go@9", "main.run@20"), [][]string{sleeps("main.fetch@3", "golang.org/x/sync/errgroup.(*Group).Go.func1@4")}},
 		}, [][]string{{"main.fetch", "main.fetch"}}},
