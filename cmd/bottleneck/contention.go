@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/contention"
@@ -165,9 +164,7 @@ var contentionForms = forms(func(p *contention.Profile, d drawing) (*result.Tabl
 		"folded": func(w io.Writer, p *contention.Profile, d drawing) error {
 			return text.FoldedStacks(w, d.waits(p), cmp.Or(d.view, contention.JoinedView))
 		},
-		"pprof": pprofForm(func(p *contention.Profile, d drawing) (*profile.Profile, error) {
-			return pprof.Contention(d.waits(p), pprof.Options{View: d.view, File: d.source})
-		}),
+		"pprof": pprofForm(pprof.Contention, drawing.waits),
 	})
 
 // waits removes short rows, for forms that cannot summarize them.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/critical"
@@ -80,11 +79,9 @@ func (f *criticalFlags) choose(p *critical.Profile) (*critical.Profile, error) {
 }
 
 var criticalForms = forms(func(p *critical.Profile, d drawing) (*result.Table, error) { return p.Table().Top(d.Top), nil }, nil, writers[*critical.Profile]{
-	"text": func(w io.Writer, p *critical.Profile, d drawing) error { return text.WritePaths(w, p, d.Options) },
-	"json": func(w io.Writer, p *critical.Profile, _ drawing) error { return critical.WriteJSON(w, p) },
-	"pprof": pprofForm(func(p *critical.Profile, d drawing) (*profile.Profile, error) {
-		return pprof.Paths(p, pprof.Options{File: d.source})
-	}),
+	"text":  func(w io.Writer, p *critical.Profile, d drawing) error { return text.WritePaths(w, p, d.Options) },
+	"json":  func(w io.Writer, p *critical.Profile, _ drawing) error { return critical.WriteJSON(w, p) },
+	"pprof": pprofForm(pprof.Paths, nil),
 })
 
 var criticalMeasures = condition.Measures{

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -149,12 +148,10 @@ var rowForms = forms(func(r graphRow, d drawing) (*result.Table, error) {
 // graphForms are the forms of graphs.
 var graphForms = forms(func(g *bottle.Graph, d drawing) (*result.Table, error) { return g.Top(d.Top).Groups(), nil },
 	func(g *bottle.Graph, d drawing) (*picture.Drawing, error) { return picture.Draw(g, d.picture()) }, writers[*bottle.Graph]{
-		"text": func(w io.Writer, g *bottle.Graph, d drawing) error { return text.Write(w, g, d.Options) },
-		"json": func(w io.Writer, g *bottle.Graph, d drawing) error { return bottle.WriteJSON(w, g.Top(d.Top)) },
-		"csv":  func(w io.Writer, g *bottle.Graph, d drawing) error { return text.TableCSV(w, g.Top(d.Top).Table()) },
-		"pprof": pprofForm(func(g *bottle.Graph, d drawing) (*profile.Profile, error) {
-			return pprof.Profile(g.Top(d.Top), pprof.Options{File: d.source})
-		}),
+		"text":  func(w io.Writer, g *bottle.Graph, d drawing) error { return text.Write(w, g, d.Options) },
+		"json":  func(w io.Writer, g *bottle.Graph, d drawing) error { return bottle.WriteJSON(w, g.Top(d.Top)) },
+		"csv":   func(w io.Writer, g *bottle.Graph, d drawing) error { return text.TableCSV(w, g.Top(d.Top).Table()) },
+		"pprof": pprofForm(pprof.Profile, func(d drawing, g *bottle.Graph) *bottle.Graph { return g.Top(d.Top) }),
 	})
 
 var graphMeasures = condition.Measures{

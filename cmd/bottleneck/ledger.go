@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -81,10 +80,8 @@ var ledgerForms = forms(func(l *ledger.Ledger, d drawing) (*result.Table, error)
 	"text": func(w io.Writer, l *ledger.Ledger, d drawing) error {
 		return formVia(func(l *ledger.Ledger, d drawing) (*result.Table, error) { return d.rows(l) }, d.rowsText)(w, l, d)
 	},
-	"json": func(w io.Writer, l *ledger.Ledger, _ drawing) error { return ledger.WriteJSON(w, l) },
-	"pprof": pprofForm(func(l *ledger.Ledger, d drawing) (*profile.Profile, error) {
-		return pprof.Ledger(l, pprof.Options{File: d.source})
-	}),
+	"json":  func(w io.Writer, l *ledger.Ledger, _ drawing) error { return ledger.WriteJSON(w, l) },
+	"pprof": pprofForm(pprof.Ledger, nil),
 })
 
 var ledgerMeasures = condition.Measures{

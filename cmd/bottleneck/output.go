@@ -18,6 +18,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/picture/png"
+	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
@@ -204,9 +205,14 @@ func formVia[T, P any](of func(v T, d drawing) (P, error), write func(io.Writer,
 	}
 }
 
-// pprofForm returns the form for pprof of a result of which of makes the profile.
-func pprofForm[T any](of func(v T, d drawing) (*profile.Profile, error)) func(io.Writer, T, drawing) error {
-	return formVia(of, func(w io.Writer, p *profile.Profile) error {
+// pprofForm returns the form for pprof of a result. part, if not nil, returns what -top or -min keep.
+func pprofForm[T any](of func(T, pprof.Options) (*profile.Profile, error), part func(drawing, T) T) func(io.Writer, T, drawing) error {
+	return formVia(func(v T, d drawing) (*profile.Profile, error) {
+		if part != nil {
+			v = part(d, v)
+		}
+		return of(v, pprof.Options{View: d.view, File: d.source})
+	}, func(w io.Writer, p *profile.Profile) error {
 		if err := p.Write(w); err != nil {
 			return fmt.Errorf("pprof: writing the profile: %w", err)
 		}

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
 	bn "github.com/bottleneck-go/bottleneck"
@@ -134,9 +133,7 @@ var tasksForms = forms(func(p *granularity.Profile, d drawing) (*result.Table, e
 	"csv": func(w io.Writer, p *granularity.Profile, d drawing) error {
 		return text.TableCSV(w, d.largest(p).Table())
 	},
-	"pprof": pprofForm(func(p *granularity.Profile, d drawing) (*profile.Profile, error) {
-		return pprof.Tasks(d.largest(p), pprof.Options{File: d.source})
-	}),
+	"pprof": pprofForm(pprof.Tasks, drawing.largest),
 })
 
 // largest keeps the classes with the largest sums, for forms that do not do it themselves.
