@@ -237,6 +237,24 @@ func TestNoBoundIfOthersRunDuringCalls(t *testing.T) {
 	}
 }
 
+// Fewer messages also save the system calls that send and receive them.
+func TestNoBoundOfMessages(t *testing.T) {
+	for calls, bound := range map[time.Duration]bool{10 * time.Millisecond: true, 200 * time.Millisecond: false} {
+		get := timeline.Place{Func: "main.get", File: "/src/main.go", Line: 7}
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Outside, Group: "main.main", Site: get, Wait: "network", Beside: ledger.None, Time: time.Second, Count: 8000},
+			{Category: ledger.Syscall, Group: "main.main", Site: get, Time: calls, Count: 40_000},
+			{Category: ledger.Code, Group: "main.serve", Time: time.Second - calls, Count: 8000},
+		}}
+		if err := l.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; f.Kind != diagnose.Network || (f.Gain > 0) != bound || strings.HasSuffix(f.Basis, "more with fewer, larger messages") == bound {
+			t.Errorf("calls of %v: %s gains %v (%s)", calls, f.Title, f.Gain, f.Basis)
+		}
+	}
+}
+
 // A wait and its end take some running time, at most 10 µs, which a repair saves, too.
 func TestBoundOfManyWaits(t *testing.T) {
 	for waits, bound := range map[int64]float64{

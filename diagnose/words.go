@@ -170,6 +170,10 @@ func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
 		f.Gain = float64(d.l.Capacity) / float64(less)
 		without(f, "idle processors", "if goroutines then run during the long system calls of others")
 		return
+	} else if c.kind == Network && ratio(d.callsOf(c), d.l.Capacity) >= worthTelling {
+		f.Gain = float64(d.l.Capacity) / float64(less)
+		without(f, "idle processors", "with fewer, larger messages")
+		return
 	} else if less -= calls; less > 0 && rest-less > rest/20 {
 		rest, basis = less, overlapBasis
 	}
@@ -230,6 +234,18 @@ func (d *diagnosis) overlapped(c *cause) (rest, calls time.Duration) {
 		}
 	}
 	return rest, calls
+}
+
+// callsOf returns the time of the system calls of the goroutines that wait for a cause.
+func (d *diagnosis) callsOf(c *cause) (sum time.Duration) {
+	seen := map[string]bool{}
+	for r := range d.rowsOf(c) {
+		if group := d.called(r.Group); !seen[group] {
+			seen[group] = true
+			sum += d.ran[group].calls
+		}
+	}
+	return sum
 }
 
 // leastRetake is the least time after which the runtime takes the processor from a system call, if
