@@ -97,3 +97,25 @@ func (d *diagnosis) waitsAt(s *contention.Stack) timeline.Place {
 	}
 	return p
 }
+
+// stuck returns a sentence about goroutines that, at the end of the trace, have waited to send or for a
+// lock for as long as processors were idle because of a cause, and adds the place to the finding. It
+// returns "" if there are none. Unlike those that wait to receive, such goroutines have work.
+func (d *diagnosis) stuck(f *verdict.Finding, c *cause) string {
+	if d.Contention == nil || d.Window || d.windowed() {
+		return ""
+	}
+	var most *contention.Wait
+	for i := range d.Contention.Unfinished {
+		u := &d.Contention.Unfinished[i]
+		if u.Waiter.Stack != nil && (u.Kind == contention.ChanSendKind || isLock(string(u.Kind))) && u.Longest*time.Duration(d.l.Procs) >= c.lost*9/10 && (most == nil || u.Contentions > most.Contentions) {
+			most = u
+		}
+	}
+	if most == nil {
+		return ""
+	}
+	at := d.waitsAt(most.Waiter.Stack)
+	f.Where = append(f.Where[:min(len(f.Where), 2)], d.places(at)...)
+	return fmt.Sprintf(" All that time, %s of %s waited at %s (%s), to the end: what should let them go on may never happen.", format.Plural(most.Contentions, "goroutine", "goroutines"), format.Func(most.Waiter.Group), at.String(), most.Kind)
+}

@@ -147,6 +147,12 @@ func TestSentences(t *testing.T) {
 		p[0].Add(&did)
 		return p
 	}
+	once := []contention.Wait{{Kind: contention.SelectKind, Waiter: contention.Party{Group: "main.take", Stack: stackOf("main.take", 3)}, Waited: 500 * ms, Contentions: 1}}
+	stuck := func(kind string, longest time.Duration) func(r *diagnose.Results) {
+		return func(r *diagnose.Results) {
+			r.Contention.Unfinished = []contention.Wait{{Kind: kind, Waiter: contention.Party{Group: "main.work", Stack: stackOf("main.work", 8)}, Waited: 4 * longest, Longest: longest, Contentions: 4}}
+		}
+	}
 	const less = "llocate less (go tool pprof -sample_index=alloc_space)"
 	heap := func(h *ledger.Heap) func(*diagnose.Results) { return func(r *diagnose.Results) { r.Ledger.Heap = h } }
 	yields := ledger.Row{Category: ledger.Scheduler, Group: "main.take", Site: placeOf("testing.(*B).runN", 3), Wait: "yield", Time: ms, Count: 9}
@@ -224,6 +230,18 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{idle(ledger.Outside, "syscall", ledger.None, time.Second)}, sentence: "Waiting for system calls at main.take main.go:3 left 50% of the capacity idle."},
 		{rows: []ledger.Row{idle(ledger.Outside, "sleep", ledger.None, time.Second)}, sentence: "Sleeping at main.take main.go:3 left 50% of the capacity idle."},
 		{rows: []ledger.Row{idle(ledger.Outside, "select", ledger.None, time.Second)}, sentence: "Waiting for a timer at main.take main.go:3 left 50% of the capacity idle."},
+		{rows: []ledger.Row{idle(ledger.Outside, "select", ledger.None, time.Second)}, waits: once,
+			sentence: "Waiting for a timer at main.take main.go:3 left 50% of the capacity idle (1 time).",
+			advice:   "A deadline or a timer ended it, not the program."},
+		{rows: []ledger.Row{idle(ledger.Outside, "select", ledger.None, time.Second)}, waits: once, change: stuck(contention.ChanSendKind, 400*ms),
+			sentence: "Waiting for a timer at main.take main.go:3 left 50% of the capacity idle (1 time).",
+			advice:   "A deadline or a timer ended it, not the program."},
+		{rows: []ledger.Row{idle(ledger.Outside, "select", ledger.None, time.Second)}, waits: once, change: stuck(contention.ChanReceiveKind, 500*ms),
+			sentence: "Waiting for a timer at main.take main.go:3 left 50% of the capacity idle (1 time).",
+			advice:   "A deadline or a timer ended it, not the program."},
+		{rows: []ledger.Row{idle(ledger.Outside, "select", ledger.None, time.Second)}, waits: once, change: stuck(contention.ChanSendKind, 500*ms),
+			sentence: "Waiting for a timer at main.take main.go:3 left 50% of the capacity idle (1 time).",
+			advice:   "A deadline or a timer ended it, not the program. All that time, 4 goroutines of main.work waited at main.work main.go:8 (chan-send), to the end: what should let them go on may never happen."},
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "main.take", Site: placeOf("main.take", 3), Callee: "os/exec.(*Cmd).Run", Wait: "syscall", Beside: ledger.None, Time: time.Second, Count: 9}},
 			sentence: "Waiting for a command (os/exec) at main.take main.go:3 left 50% of the capacity idle."},
 		{rows: []ledger.Row{idle(ledger.Outside, "network", ledger.None, time.Second)}, sentence: "Waiting for the network at main.take main.go:3 left 50% of the capacity idle."},

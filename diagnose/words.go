@@ -117,6 +117,9 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Where = d.hotPlaces(top.Group)
 		}
 		f.Advice = "A ticker, a rate limiter or a deadline sets the pace there, not the processors."
+		if c.waits == 1 {
+			f.Advice = "A deadline or a timer ended it, not the program." + d.stuck(&f, c)
+		}
 	case Network:
 		d.network(&f, c, at, lost)
 	case Cgo:
@@ -143,7 +146,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		d.tinyPieces(&f, c.name, fmt.Sprintf("; %s of the capacity went to handing over", lost))
 	case NoWork:
 		f.Title = fmt.Sprintf("Nothing ran for %s of the capacity, to the end of the trace.", lost)
-		f.Advice = "The program had no work, or all of its goroutines wait for ever."
+		f.Advice = "The program had no work, or all of its goroutines wait for ever." + d.stuck(&f, c)
 		f.Gain, f.Basis = 0, "" // of work that does not exist
 		if d.Window {
 			f.Title = fmt.Sprintf("Nothing ran for %s of the capacity, to the end of the window and for long after it.", lost)
