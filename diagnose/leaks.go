@@ -68,9 +68,9 @@ func (d *diagnosis) leaks() (verdict.Finding, bool) {
 }
 
 // leaked reports whether the remaining goroutines were started gradually during the trace, are a
-// good part of their group, and wait where few others of the group have continued.
+// tenth or more of their group, and wait where few others of the group have continued.
 func (d *diagnosis) leaked(l *leak) bool {
-	if b := d.boxes[l.group]; b == nil || l.count*4 < int64(b.Goroutines) {
+	if b := d.boxes[l.group]; b == nil || l.count*10 < int64(b.Goroutines) {
 		return false
 	}
 	if d.l.Born*10 < l.count*9 || l.waited > time.Duration(l.count)*(l.longest/10*8) {

@@ -139,6 +139,7 @@ func TestLeaks(t *testing.T) {
 		{"all began together", contention.ChanSendKind, 200 * 990, 1000, 0, 200, false},
 		{"connections", contention.NetworkKind, 200 * 500, 1000, 0, 200, false},
 		{"a pool", contention.ChanReceiveKind, 200 * 500, 1000, 5000, 200, false},
+		{"one of six does not end", contention.ChanSendKind, 200 * 500, 1000, 0, 1200, true},
 		{"most have ended", contention.ChanSendKind, 200 * 500, 1000, 0, 4000, false},
 	} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Born: 1000, Rows: []ledger.Row{{Category: ledger.Code, Group: "main.main", Time: 2 * time.Second, Count: 1}}}
