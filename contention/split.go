@@ -606,7 +606,7 @@ func (s *sums) cover(w period) (contended int64) {
 		kept = append(kept[:0], kept[1:]...)
 	}
 	s.waits = append(kept, all)
-	return max(0, contended)
+	return min(max(0, contended), w.to-w.from)
 }
 
 // appendLog appends the parts of w that are due to the owner that left with exit number k, and returns
