@@ -129,6 +129,17 @@ func TestSentences(t *testing.T) {
 			r.Tasks = &granularity.Profile{Source: granularity.SourceTrace, Of: granularity.OfRegions, Classes: []granularity.Class{c}, Wall: time.Second, Procs: 2, Run: granularity.Sample{Wall: time.Second, Utilization: 0.6}}
 		}
 	}
+	stages := func(slow time.Duration) func(r *diagnose.Results) { // of one function, started at lines 61 to 63
+		return func(r *diagnose.Results) {
+			c := granularity.Class{Name: "main.work", Tasks: 3}
+			for i, ran := range []time.Duration{(time.Second - slow) / 2, slow, (time.Second - slow) / 2} {
+				s := granularity.Site{Tasks: 1, Created: []granularity.Frame{{Func: "main.stage", File: "/src/main.go", Line: 23}, {Func: "main.main", File: "/src/main.go", Line: 61 + i}}}
+				s.RunningNS.Add(uint64(ran))
+				c.Sites = append(c.Sites, s)
+			}
+			r.Tasks = &granularity.Profile{Source: granularity.SourceTrace, Of: granularity.OfGoroutines, Classes: []granularity.Class{c}, Wall: time.Second, Procs: 2}
+		}
+	}
 	noGraph := func(r *diagnose.Results) { r.Graph = nil }
 	past := func(wait string) ledger.Row { // a limit
 		return ledger.Row{Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.serve", 9), Wait: wait, Beside: ledger.None, Time: time.Second, Count: 9}
@@ -180,6 +191,12 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{idle(ledger.Idle, "chan-receive", "main.work", time.Second)}, boxes: []bottle.Box{box("main.work", 3, time.Second, 1.8)},
 			sentence: "While main.work ran, 1.80 at a time, the other processors had nothing to do: 50% of the capacity."},
 		{rows: []ledger.Row{idle(ledger.Idle, "chan-receive", "main.work", time.Second)}, boxes: []bottle.Box{box("main.work", 3, time.Second, 1)},
+			sentence: "While main.work ran, and no others, the other processors had nothing to do: 50% of the capacity."},
+		// Which of several stages is slow is known by the call that started it.
+		{rows: []ledger.Row{idle(ledger.Idle, "chan-receive", "main.work", time.Second)}, boxes: []bottle.Box{box("main.work", 3, time.Second, 1)}, change: stages(720 * ms),
+			sentence: "While main.work ran, and no others, the other processors had nothing to do: 50% of the capacity.",
+			advice:   "What main.main main.go:62 started took 72% of the time for which they ran. Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."},
+		{rows: []ledger.Row{idle(ledger.Idle, "chan-receive", "main.work", time.Second)}, boxes: []bottle.Box{box("main.work", 3, time.Second, 1)}, change: stages(400 * ms),
 			sentence: "While main.work ran, and no others, the other processors had nothing to do: 50% of the capacity."},
 		{rows: []ledger.Row{idle(ledger.Idle, "chan-receive", "main.work", 2*time.Second)}, boxes: []bottle.Box{box("main.work", 2, 2*time.Second, 2)},
 			change:   func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 4, 4*time.Second },

@@ -577,7 +577,47 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 		return
 	}
 	f.Title = fmt.Sprintf("While %s %s, the other processors had nothing to do: %s of the capacity.", name, what, lost)
-	f.Advice = "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."
+	if starter, ran, whole := d.startedAt(c); ran > 0 {
+		if !slices.Contains(f.Where, starter) {
+			f.Where = slices.Insert(f.Where, min(1, len(f.Where)), starter)
+		}
+		f.Advice = fmt.Sprintf("What %s started took %s of the time for which they ran. ", starter, format.Percent(ran, whole))
+	}
+	f.Advice += "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."
+}
+
+// startedAt returns the call that started those goroutines of a cause's group which ran for most of its
+// time, if it started no others of the group, such as one of several stages that share a function; for
+// how long they ran, or 0, and for how long the whole group did.
+func (d *diagnosis) startedAt(of *cause) (starter timeline.Place, ran, whole time.Duration) {
+	if d.Tasks == nil || d.Tasks.Of != granularity.OfGoroutines || d.Window || d.windowed() {
+		return
+	}
+	i := slices.IndexFunc(d.Tasks.Classes, func(c granularity.Class) bool { return c.Name == of.name })
+	if i < 0 || len(d.Tasks.Classes[i].Sites) < 2 {
+		return
+	}
+	c := &d.Tasks.Classes[i]
+	took := func(i int) time.Duration { return time.Duration(c.Sites[i].RunningNS.Sum()) }
+	most := 0
+	for i := range c.Sites {
+		if whole += took(i); took(i) > took(most) {
+			most = i
+		}
+	}
+	if took(most) < whole*6/10 {
+		return starter, 0, whole
+	}
+	for _, f := range c.Sites[most].Created {
+		shared := false
+		for i := range c.Sites {
+			shared = shared || i != most && slices.Contains(c.Sites[i].Created, f)
+		}
+		if p := (timeline.Place{Func: f.Func, File: f.File, Line: f.Line}); !shared && d.own(p) {
+			return p, took(most), whole
+		}
+	}
+	return starter, 0, whole
 }
 
 // nameOf returns the name of goroutines for a sentence. If the trace does not show their start, it

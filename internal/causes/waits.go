@@ -141,8 +141,9 @@ func stages(workers int) {
 		}
 		close(in)
 	}()
-	out := stage(stage(stage(in, 5_000, 1), 300_000, workers), 5_000, 1)
-	for range out {
+	read := stage(in, 5_000, 1)
+	worked := stage(read, 300_000, workers)
+	for range stage(worked, 5_000, 1) {
 		Spin(1_000)
 	}
 }
