@@ -77,6 +77,33 @@ func (h *Histogram) AddN(v, n uint64) {
 	h.page(pageNo)[slot] += n
 }
 
+// drop removes n values at the median.
+func (h *Histogram) drop(n uint64) {
+	for n = min(n, h.count); n > 0; {
+		v := uint64(h.Quantile(.5))
+		pageNo, slot := bucket(v)
+		at := &h.pages[pageNo-h.first][slot]
+		k := min(n, *at)
+		if k == 0 {
+			return // cannot be: the median is a value
+		}
+		*at -= k
+		h.count, h.sum, n = h.count-k, h.sum-min(h.sum, v*k), n-k
+	}
+	if h.count == 0 {
+		*h = Histogram{}
+	}
+	first, last := true, uint64(0)
+	h.each(func(lo, hi, _ uint64) bool {
+		if first {
+			first, h.min = false, max(h.min, lo)
+		}
+		last = hi
+		return true
+	})
+	h.max = min(h.max, last)
+}
+
 // countAt returns the count of the bucket of v.
 func (h *Histogram) countAt(v uint64) uint64 {
 	pageNo, slot := bucket(v)

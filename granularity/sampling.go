@@ -100,9 +100,10 @@ func (p *pace) draw() (others uint32) {
 	return uint32(n)
 }
 
-// unrepresented returns the number of tasks that no measured one represents so far.
-func (p *pace) unrepresented() uint64 {
-	return uint64(max(0, p.gap.Load()-max(p.left.Load(), 0)+p.owed.Load()))
+// unrepresented returns the number of tasks that no measured one represents so far. It is negative if
+// tasks were measured that another one represents: they took long after it had been drawn.
+func (p *pace) unrepresented() int64 {
+	return p.gap.Load() - max(p.left.Load(), 0) + p.owed.Load()
 }
 
 // judge decides, from the tasks counted since the last time, how many of the next ones are measured.

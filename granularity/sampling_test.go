@@ -122,7 +122,7 @@ func TestSampleIsUnbiased(t *testing.T) {
 				tasks += 1 + j.others
 			}
 		}
-		if rest := s.pace.unrepresented(); uint64(tasks)+rest != n {
+		if rest := s.pace.unrepresented(); int64(tasks)+rest != n {
 			t.Errorf("%d and %d tasks, want %d", tasks, rest, n)
 		}
 		error := sum/(1.9*n) - 1
@@ -163,6 +163,37 @@ func TestLargeTasksAreNotSkipped(t *testing.T) {
 	// Some may be preempted, and so unmeasured, as may small ones.
 	if found > large+large/2 || found < large/2 || found+c.Unmeasured+c.Estimated < large {
 		t.Errorf("%d large tasks and %d unmeasured, want %d", found, c.Unmeasured, large)
+	}
+}
+
+// A task that was not drawn, and takes long after the one that represents it was drawn, counts once: by
+// itself, also if no other one is drawn.
+func TestLargeTaskAfterTheLastDrawnCountsOnce(t *testing.T) {
+	r := paced(t)
+	s := r.addSite(siteKey{name: "late", pool: r.poolName("")})
+	s.pace.every.Store(10)
+	var u usualSite
+	u.Store(s)
+	submitted := uint64(0)
+	for represents := uint32(0); represents < 3; {
+		j := u.next(r, s.key.pool, 0)
+		if submitted++; !j.skipped {
+			x := execution{others: j.others}
+			x.begin(s, nil)
+			x.end()
+			represents = j.others
+		}
+	}
+	start := r.clock.Start()
+	compute(int(float64(2*time.Millisecond) * perNS()))
+	s.tookLong(&start)
+	p := r.Profile()
+	c := &p.Classes[0]
+	if c.Executions() != submitted || c.WallNS.Count() != c.Tasks || c.Cycles.Count() != c.Tasks || c.BlockedNS.Count() > c.Tasks {
+		t.Errorf("%d executions of %d; %d cycles, %d times, %d blocked", c.Executions(), submitted, c.Cycles.Count(), c.WallNS.Count(), c.BlockedNS.Count())
+	}
+	if longest, _ := p.Duration(float64(c.Cycles.Max())); longest < time.Millisecond && c.Unmeasured == 0 {
+		t.Errorf("the longest task took %v", longest)
 	}
 }
 

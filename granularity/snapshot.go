@@ -94,13 +94,19 @@ func (s *snapshot) add(from *site) {
 		gone.cycles.Merge(&c.left.cycles)
 	}
 	rest := from.pace.unrepresented()
-	sum.Skipped = c.skipped + rest
+	sum.Skipped = uint64(max(int64(c.skipped)+rest, 0))
 	c.mu.Unlock()
+	like := func(h *Histogram) { // counts the rest as the median
+		if h.AddN(uint64(h.Quantile(.5)), uint64(max(rest, 0))); rest < 0 {
+			h.drop(uint64(-rest))
+		}
+	}
 	if gone.wall.Count() > place.Cycles.Count() {
-		gone.wall.AddN(uint64(gone.wall.Quantile(.5)), rest)
+		like(&gone.wall)
 	} else if place.Cycles.Count() > 0 {
-		place.Cycles.AddN(uint64(place.Cycles.Quantile(.5)), rest)
-		place.WallNS.AddN(uint64(place.WallNS.Quantile(.5)), rest)
+		like(&place.Cycles)
+		like(&place.WallNS)
+		place.BlockedNS.drop(place.BlockedNS.Count() - min(place.BlockedNS.Count(), place.Cycles.Count()))
 	}
 	if place.Cycles.Count()+gone.wall.Count()+gone.cycles.Count()+sum.Unmeasured+sum.Nested+sum.Aggregated == 0 {
 		return
