@@ -577,7 +577,7 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 		return
 	}
 	f.Title = fmt.Sprintf("While %s %s, the other processors had nothing to do: %s of the capacity.", name, what, lost)
-	if starter, ran, whole := d.startedAt(c); ran > 0 {
+	if starter, ran, whole := d.startedAt(c); ran > 0 && d.isGroup(c.name) && d.boxes[c.name].SelfParallelism <= 1.5 {
 		if !slices.Contains(f.Where, starter) {
 			f.Where = slices.Insert(f.Where, min(1, len(f.Where)), starter)
 		}
