@@ -234,6 +234,9 @@ func childMain(child string) {
 		return
 	case "busy":
 		busyChild()
+	case "notes":
+		notesChild()
+		return
 	case "panic-pool":
 		p := &Pool{}
 		p.Submit(explode)

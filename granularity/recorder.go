@@ -354,7 +354,8 @@ type notes struct {
 
 var allNotes [64]notes
 
-// notesOf returns notes, preferably those last used on the thread. They must be released soon.
+// notesOf returns notes, preferably those last used on the thread. They must be released soon. If all
+// are in use, those that use them may wait for a lock, and need the processor.
 //
 //go:norace
 func notesOf(th *cycles.Thread, g uintptr) *notes {
@@ -362,9 +363,12 @@ func notesOf(th *cycles.Thread, g uintptr) *notes {
 	if th.TID == 0 { // all threads share one Thread
 		i = int(uint64(g) * 0x9e3779b97f4a7c15 >> 58)
 	}
-	for ; ; i++ {
+	for tries := 1; ; tries++ {
 		if n := &allNotes[i%len(allNotes)]; atomic.CompareAndSwapUint32(&n.busy, 0, 1) {
 			return n
+		}
+		if i++; tries%len(allNotes) == 0 {
+			runtime.Gosched()
 		}
 	}
 }

@@ -3,8 +3,11 @@ package granularity
 import (
 	"bytes"
 	"context"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
@@ -64,4 +67,24 @@ func TestBlockedIsUnknown(t *testing.T) {
 	if n := classNamed(t, rec.Profile(), "x").BlockedNS.Count(); n != 1 {
 		t.Errorf("%d tasks have a blocked time; want the one that paused", n)
 	}
+}
+
+// A goroutine that finds all notes in use leaves the processor to those that use them. Without
+// preemption, the child would end only then.
+func TestNotesInUse(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), "GRANULARITY_TEST_CHILD=notes", "GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func notesChild() {
+	for i := range allNotes {
+		allNotes[i].busy = 1
+	}
+	go func() { allNotes[5].release() }()
+	notesOf(&cycles.Thread{TID: 1}, 0).release()
 }
