@@ -332,7 +332,7 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
-	for _, merge := range []func(){d.mergeSame, d.mergeSteps, d.mergePast, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeWithin, d.mergeUnder, d.mergeLimited, d.mergeBeside, d.mergeTurns, d.mergePieces} {
+	for _, merge := range []func(){d.mergeSame, d.mergeSteps, d.mergePast, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeWithin, d.mergeUnder, d.mergeLimited, d.mergeCommands, d.mergeBeside, d.mergeTurns, d.mergePieces} {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
@@ -397,17 +397,40 @@ func (d *diagnosis) mergeSteps() {
 	}
 }
 
-// mergeShort adds to short system calls the processors that were idle during long ones: the
-// operating system took the thread away, or some of the calls block.
+// mergeShort makes one cause of the short and the long system calls at a place. If they are short on
+// average, the operating system took the thread away from some, or some of the calls block.
 func (d *diagnosis) mergeShort() {
 	for _, c := range d.causes {
 		blocking := d.byKey[key{kind: Blocking, place: c.place}]
-		if c.kind != Syscalls || blocking == nil || c.lost+blocking.lost > time.Duration(c.count)*longCall {
+		switch {
+		case c.kind != Syscalls || blocking == nil:
+		case c.lost+blocking.lost > time.Duration(c.count)*longCall && !d.startsCommands(c):
+			blocking.take(c)
+		default:
+			d.blocks(c, blocking)
+		}
+	}
+}
+
+// mergeCommands adds to the start of commands the processors that were idle until these were done, or
+// wrote to their pipes.
+func (d *diagnosis) mergeCommands() {
+	for _, c := range d.causes {
+		if c.kind != Syscalls || !d.startsCommands(c) {
 			continue
 		}
-		c.blocked, blocking.count = c.blocked+blocking.lost, 0 // a gap is not a call
-		c.take(blocking)
+		for _, wait := range d.causes {
+			if wait.place == c.place && (wait.kind == Blocking || d.throughFile(wait)) {
+				d.blocks(c, wait)
+			}
+		}
 	}
+}
+
+// blocks adds the processors that were idle to the system calls at a place.
+func (d *diagnosis) blocks(c, idle *cause) {
+	c.blocked, idle.count = c.blocked+idle.lost, 0 // a gap is not a call
+	c.take(idle)
 }
 
 // mergeCalls adds to system calls, or to C code, the processors that were idle while the caller ran
@@ -815,7 +838,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		}
 		return key{kind: Syscalls, place: ownOnly(d, r.Site)}, true
 	case ledger.GCWorker:
-		return key{kind: Collector}, r.Group != idleWorkers
+		return key{kind: Collector}, r.Group != idleWorkers || d.waitsForCollections()
 	case ledger.GCAssist, ledger.GCSweep, ledger.GCStop:
 		return key{kind: Collector}, true
 	case ledger.Tracer:
@@ -864,7 +887,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Collector}, true
 	case nothing && r.Category == ledger.NoWork:
 		return key{kind: NoWork}, true
-	case nothing, r.Category == ledger.WakeUp && !d.setsPace(ran):
+	case nothing, r.Category == ledger.WakeUp && (ran == d.called(r.Group) || !d.setsPace(ran)):
 		return key{kind: HandOver}, true
 	case ran == ledger.Several:
 		return key{kind: Starved}, true
@@ -905,7 +928,8 @@ const tinyRunning = 5 * time.Microsecond
 // takes as long.
 const shortRunning = 25 * time.Microsecond
 
-// idleWorkers are the collector's mark workers on processors with nothing else to do.
+// idleWorkers are the collector's mark workers on processors with nothing else to do. If goroutines
+// wait until a collection ends that they request, they have something to do without it.
 const idleWorkers = "GC (idle)"
 
 // alone returns the time in which at least one goroutine of a group ran; 0 if it is unknown.

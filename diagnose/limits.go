@@ -23,8 +23,8 @@ import (
 type limit struct {
 	place   timeline.Place
 	sort    limitSort
-	waiters string // most of the waiting goroutines
-	holders map[string]time.Duration
+	waiters string                   // most of the waiting goroutines
+	holders map[string]time.Duration // by start function: see starts
 	waited  time.Duration
 	count   int64
 	callers []timeline.Place
@@ -95,7 +95,7 @@ func (d *diagnosis) findLimits() {
 			l = &limit{place: place, sort: sort, waiters: p.Waiter.Group, holders: map[string]time.Duration{}, callers: callers}
 			sorts[sort] = l
 		}
-		l.holders[p.Owner.Group] += p.Blamed
+		l.holders[d.starts(p.Owner.Group)] += p.Blamed
 		l.waited += p.Blamed
 		l.count += p.Contentions
 	}
@@ -195,7 +195,7 @@ func (d *diagnosis) mergePast() {
 			continue
 		}
 		for _, c := range d.causes {
-			if c.kind == Serial && l.past(c.name) {
+			if c.kind == Serial && l.past(d.starts(c.name)) {
 				d.causeOf(key{kind: Limit, place: l.place}).take(c)
 			}
 		}
@@ -229,6 +229,15 @@ type inside struct {
 	file  bool    // see throughFile
 }
 
+// starts returns the function that starts the goroutines of a group if they are those of a server, which
+// have the names of the program's functions while they call these. Otherwise it returns the group.
+func (d *diagnosis) starts(group string) string {
+	if b := d.boxes[group]; b != nil && len(b.Starts) == 1 && d.boxes[b.Starts[0]] != nil {
+		return b.Starts[0]
+	}
+	return group
+}
+
 // past reports whether goroutines of a group end a good part of the waits at a limit.
 func (l *limit) past(group string) bool { return l.holders[group] > l.waited/20 }
 
@@ -243,7 +252,7 @@ func (d *diagnosis) holds(l *limit, c *cause) bool {
 	for _, i := range c.rows {
 		// A server in the same program answers those past a limit of connections.
 		r := &d.l.Rows[i]
-		if (l.past(r.Group) || l.past(d.servedBy(r.Group).group) || asks && d.answers(r.Group)) && r.Site != l.place {
+		if (l.past(d.starts(r.Group)) || l.past(d.starts(d.servedBy(r.Group).group)) || asks && d.answers(r.Group)) && r.Site != l.place {
 			held += r.Time
 		}
 	}
@@ -253,7 +262,7 @@ func (d *diagnosis) holds(l *limit, c *cause) bool {
 // asks reports whether goroutines past a limit are net/http clients.
 func (d *diagnosis) asks(l *limit) bool {
 	return l.sort == connections || slices.ContainsFunc(d.Contention.Waits, func(w contention.Wait) bool {
-		return l.past(w.Waiter.Group) && calls(w.Waiter.Stack, "net/http.(*Client).do")
+		return l.past(d.starts(w.Waiter.Group)) && calls(w.Waiter.Stack, "net/http.(*Client).do")
 	})
 }
 

@@ -218,6 +218,14 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{calls(placeOf("main.read", 3), 600*ms)}, sentence: "System calls at main.read main.go:3 held processors for 30% of the capacity (600,000 calls of 1 µs)."},
 		{rows: []ledger.Row{{Category: ledger.Syscall, Group: "main.serve", Site: placeOf("main.run", 3), Callee: "os/exec.(*Cmd).Run", Time: 600 * ms, Count: 3000}, {Category: ledger.NoWork, Beside: "main.serve", Time: time.Second, Count: 1}},
 			sentence: "Starting commands (os/exec) at main.run main.go:3 held processors for 30% of the capacity (3,000 calls of 200 µs); while main.serve ran alone, the other processors had nothing to do for 50%."},
+		// A command that is waited for where it is started is one cause, whatever waits for it.
+		{rows: []ledger.Row{{Category: ledger.Syscall, Group: "main.serve", Site: placeOf("main.take", 3), Callee: "os/exec.(*Cmd).Run", Time: 100 * ms, Count: 500},
+			{Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.take", 3), Callee: "os/exec.(*Cmd).Run", Wait: "syscall", Beside: ledger.None, Time: 300 * ms, Count: 9}, idle(ledger.Outside, "network", ledger.None, 600*ms)},
+			waits:    []contention.Wait{wait(contention.NetworkKind, stackOf("os.(*File).Read", 9, "main.take", 3))},
+			sentence: "Starting commands and waiting for them (os/exec) at main.take main.go:3 held processors for 5% of the capacity, and left 45% idle (500 calls of 200 µs)."},
+		// The long system calls of a place are one cause with those that are short.
+		{rows: []ledger.Row{{Category: ledger.Syscall, Group: "main.take", Site: placeOf("main.take", 3), Time: 180 * ms, Count: 2000}, idle(ledger.Outside, "syscall", ledger.None, 400*ms)},
+			sentence: "Waiting for system calls at main.take main.go:3 left 20% of the capacity idle and held processors for 9% (2,000 calls)."},
 		// A goroutine that sleeps between where it acquires and releases a lock has the lock.
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "main.take", Site: placeOf("main.take", 5), Wait: "sleep", Beside: ledger.None, Time: 600 * ms, Count: 9}, lockRow(ledger.Idle, 400*ms)},
 			waits: locked(3*time.Second, 0), sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
@@ -298,6 +306,9 @@ func TestSentences(t *testing.T) {
 			sentence: "Nothing ran for 50% of the capacity, to the end of the window and for long after it."},
 
 		{rows: []ledger.Row{idle(ledger.WakeUp, "chan-receive", ledger.None, time.Second)}, sentence: handOver + "."},
+		// The work of a group is divided already if another one of the group was ready.
+		{rows: []ledger.Row{idle(ledger.WakeUp, "created", "main.take", time.Second)}, boxes: []bottle.Box{box("main.take", 8, time.Second, 1)}, sentence: handOver + ".",
+			advice: "They ran 111 ms after they were woken, on average: longer than it takes to wake a thread, so other programs may have used the processors. Hand over less often: do more for each message, or let one goroutine do both parts."},
 		{rows: []ledger.Row{idle(ledger.WakeUp, "chan-receive", ledger.None, time.Second)}, change: func(r *diagnose.Results) { r.Ledger.Pinned = []string{"main.take"} },
 			sentence: handOver + "; main.take always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake."},
 		{rows: []ledger.Row{idle(ledger.WakeUp, "chan-receive", ledger.None, time.Second)}, change: func(r *diagnose.Results) { r.Ledger.Slices = 500_000 },
@@ -329,6 +340,10 @@ func TestSentences(t *testing.T) {
 			change:   func(r *diagnose.Results) { r.Graph = nil },
 			sentence: "A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average."},
 		{rows: []ledger.Row{{Category: ledger.GCWorker, Time: time.Second, Count: 9}, idle(ledger.Scheduler, "yield", "", ms)}, change: func(r *diagnose.Results) { r.Ledger.Heap = &ledger.Heap{Collections: 9} },
+			waits:    []contention.Wait{wait(contention.GCKind, stackOf("runtime.GC", 1, "main.take", 3))},
+			sentence: "The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it <1%; at main.take main.go:3 the program asks for it."},
+		// The collector's workers take processors that are idle because goroutines wait until it is done.
+		{rows: []ledger.Row{{Category: ledger.GCWorker, Group: "GC (idle)", Time: time.Second, Count: 9}, idle(ledger.Scheduler, "yield", "", ms)}, change: heap(&ledger.Heap{Collections: 9}),
 			waits:    []contention.Wait{wait(contention.GCKind, stackOf("runtime.GC", 1, "main.take", 3))},
 			sentence: "The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it <1%; at main.take main.go:3 the program asks for it."},
 		{rows: []ledger.Row{code("main.loop", 1, 1900*ms)}, boxes: []bottle.Box{box("main.loop", 1_900_000, 1900*ms, 2)}, change: func(r *diagnose.Results) { r.Ledger.Born = 1_900_000 },
@@ -367,6 +382,11 @@ func TestSentences(t *testing.T) {
 			sentence: "Goroutines of main.take wait for one another at main.take main.go:3, which kept 50% of the capacity idle: 3.00 waited on average."},
 		{rows: []ledger.Row{past("sleep")}, pairs: pair(contention.ChanSendKind, stackOf("main.take", 3), "main.serve"), change: noGraph,
 			sentence: "The limit of how many main.serve work at a time, waited for at main.take main.go:3, kept 50% of the capacity idle: 3.00 waited on average while others slept at main.serve main.go:9."},
+		// A server's goroutines have several names.
+		{rows: []ledger.Row{past("sleep")}, pairs: pair(contention.ChanSendKind, stackOf("main.accept", 3), "main.close"),
+			boxes: []bottle.Box{box("http.serve", 9, 0, 1), {Kind: bottle.Application, Group: "main.close", Starts: []string{"http.serve"}}, {Kind: bottle.Application, Group: "main.serve", Starts: []string{"http.serve"}},
+				{Kind: bottle.Application, Group: "main.take", Sites: map[string][]bottle.Site{"chan-send": {{Func: "main.accept", Line: 3, Time: 900 * ms}}}}},
+			sentence: "The limit of how many http.serve work at a time, waited for at main.accept main.go:3, kept 50% of the capacity idle: 0.90 waited on average while others slept at main.serve main.go:9."},
 		{rows: []ledger.Row{past("sleep")}, pairs: pair(contention.SemaphoreKind, stackOf("main.take", 3), "main.serve"), change: noGraph,
 			sentence: "A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average while others slept at main.serve main.go:9."},
 		{rows: []ledger.Row{idle(ledger.WakeUp, "chan-receive", ledger.None, 10*time.Microsecond*9), idle(ledger.Idle, "chan-receive", ledger.None, time.Second)}, sentence: strings.Replace(handOver, "9 times", "18 times", 1) + ".",
@@ -550,6 +570,9 @@ func textsOf(t *testing.T, field string) (parts []*regexp.Regexp) {
 
 // adviceOf is the advice that goes with each sentence.
 var adviceOf = map[string]string{
+	"Starting commands and waiting for them (os/exec) at main.take main.go:3 held processors for 5% of the capacity, and left 45% idle (500 calls of 200 µs).":                                                                                         "Run several at a time, or start fewer that do more each. A processor is held until the system has loaded a command; the trace does not cover what commands do after that.",
+	"Waiting for system calls at main.take main.go:3 left 20% of the capacity idle and held processors for 9% (2,000 calls).":                                                                                                                          "Have more of them under way at a time, or fewer (fsync, small reads).",
+	"The limit of how many http.serve work at a time, waited for at main.accept main.go:3, kept 50% of the capacity idle: 0.90 waited on average while others slept at main.serve main.go:9.":                                                          "Have more of them work at a time, if what they wait for can bear it.",
 	"Starting commands (os/exec) at main.run main.go:3 held processors for 30% of the capacity (3,000 calls of 200 µs); while main.serve ran alone, the other processors had nothing to do for 50%.":                                                   "A processor is held until the system has loaded the command. Start fewer commands that do more each, or do their work in the program.",
 	"Done once for all that ask at a time (singleflight): processors had nothing to do for 50% of the capacity while main.work ran, which others waited for at main.take main.go:3.":                                                                   "Divide that among goroutines, begin it earlier, or let the others do other work until it is done.",
 	"The scheduler took 50% of the capacity, from one goroutine to the next (9 times).":                                                                                                                                                                "Have goroutines do more before they wait.",

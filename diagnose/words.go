@@ -93,16 +93,31 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		}
 		f.Advice = fewerCalls
 		if c.name != severalPlaces && d.startsCommands(c) {
-			f.Title = fmt.Sprintf("Starting commands (os/exec) at %s held processors for %s.", at, held)
+			start := "Starting commands"
 			f.Advice = "A processor is held until the system has loaded the command. Start fewer commands that do more each, or do their work in the program."
+			if ratio(c.blocked, d.l.Capacity) >= 0.01 {
+				start += " and waiting for them"
+				f.Advice = "Run several at a time, or start fewer that do more each. A processor is held until the system has loaded a command; the trace does not cover what commands do after that."
+			}
+			f.Title = fmt.Sprintf("%s (os/exec) at %s held processors for %s.", start, at, held)
 		}
 		d.andAlone(&f, c)
 		without(&f, "the calls", "without the code around them")
 	case Blocking:
-		lost = format.Percent(c.lost-c.alone, d.l.Capacity)
-		f.Title, f.Advice = idles("Waiting for system calls", at, lost, d.times(c, "call", "calls")), "Have more of them under way at a time, or fewer (fsync, small reads)."
+		var busy time.Duration
+		for r := range d.rowsOf(c) {
+			if r.Category == ledger.Syscall {
+				busy += r.Time
+			}
+		}
+		lost = format.Percent(c.lost-c.alone-busy, d.l.Capacity)
+		times := d.times(c, "call", "calls")
+		if ratio(busy, d.l.Capacity) >= 0.01 {
+			times = " and held processors for " + format.Percent(busy, d.l.Capacity) + times
+		}
+		f.Title, f.Advice = idles("Waiting for system calls", at, lost, times), "Have more of them under way at a time, or fewer (fsync, small reads)."
 		if command(top) {
-			f.Title, f.Advice = idles("Waiting for a command (os/exec)", at, lost, d.times(c, "time", "times")), slowCommand
+			f.Title, f.Advice = idles("Waiting for a command (os/exec)", at, lost, ""), slowCommand
 		}
 		d.andAlone(&f, c)
 		if held := d.at[visited{ledger.Syscall, c.place}].time; ratio(held, d.l.Capacity) >= worthTelling {
@@ -955,6 +970,13 @@ func (d *diagnosis) requested() (n int64, most timeline.Place) {
 		return 0, most
 	}
 	return min(n, d.l.Heap.Collections), most
+}
+
+// waitsForCollections reports whether the program requests most of the collections itself, and so
+// waits for them.
+func (d *diagnosis) waitsForCollections() bool {
+	n, most := d.requested()
+	return n > 0 && d.own(most)
 }
 
 // asksInTests reports whether package testing requests most of the collections.
