@@ -214,6 +214,23 @@ func TestBoundIfGoroutinesThenOverlap(t *testing.T) {
 	}
 }
 
+// A short wait of goroutines that mostly wait for something else is no bound for either of the two: one
+// repair may let goroutines run at the same time, and so shorten both.
+func TestNoBoundOfAShortWaitAmongOthers(t *testing.T) {
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+		{Category: ledger.Outside, Group: "main.take", Site: placeOf("main.take", 7), Wait: "sleep", Beside: ledger.None, Time: 1600 * time.Millisecond, Count: 9},
+		{Category: ledger.Outside, Group: "main.take", Site: placeOf("main.take", 8), Wait: "network", Beside: ledger.None, Time: 100 * time.Millisecond, Count: 9},
+		{Category: ledger.Code, Group: "main.take", Site: placeOf("main.take", 9), Time: 300 * time.Millisecond, Count: 9},
+	}}
+	if err := l.CheckValid(); err != nil {
+		t.Fatal(err)
+	}
+	f := diagnose.New(diagnose.Results{Ledger: l}).Findings
+	if len(f) != 2 || f[0].Gain < 6.66 || f[1].Gain != 0 || f[1].Basis != "1.05 times as fast without these waits; more if goroutines then run at the same time" {
+		t.Errorf("%+v", f)
+	}
+}
+
 // The runtime takes the processor from a long system call if another goroutine is ready, so the time of
 // such calls is no part of a bound.
 func TestNoBoundIfOthersRunDuringCalls(t *testing.T) {

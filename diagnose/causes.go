@@ -149,6 +149,15 @@ func (d *diagnosis) rowsOf(c *cause) iter.Seq[*ledger.Row] {
 	}
 }
 
+// timesOf returns the times of a cause by category of the ledger.
+func (d *diagnosis) timesOf(c *cause) map[ledger.Category]time.Duration {
+	sums := map[ledger.Category]time.Duration{}
+	for _, i := range c.rows {
+		sums[d.l.Rows[i].Category] += d.l.Rows[i].Time
+	}
+	return sums
+}
+
 func (d *diagnosis) index() {
 	d.behalf, d.above = map[string]served{}, map[served][]timeline.Place{}
 	d.boxes, d.code, d.locks, d.limits, d.byKey = map[string]*bottle.Box{}, map[string][]int{}, map[timeline.Place]timeline.Place{}, map[string]timeline.Place{}, map[key]*cause{}
@@ -673,13 +682,13 @@ func (d *diagnosis) mergeUnder() {
 	}
 }
 
-// mergeBeside adds to a lock, a limit, or what is outside, the smaller time in which processors were
+// mergeBeside adds to a lock, a limit, what is done once, or what is outside, the smaller time in which processors were
 // idle because some of the goroutines that wait for it ran, and no others, if two or more of these
 // waited on average: without that wait, another one would have run beside them.
 func (d *diagnosis) mergeBeside() {
 	for _, wait := range d.causes {
 		switch wait.kind {
-		case Lock, Limit, Sleep, Timer, Network:
+		case Lock, Limit, Sleep, Timer, Network, once:
 		default:
 			continue
 		}

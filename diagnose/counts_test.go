@@ -316,7 +316,7 @@ func TestRowsOfPublicModules(t *testing.T) {
 				{Category: ledger.Syscall, Group: "main.save", Site: place("main.sync"), Time: half, Count: 1000},
 			}, nil,
 			[]bottle.Box{{Kind: bottle.Application, Group: "main.send", Goroutines: 600, Sites: map[string][]bottle.Site{"chan-receive": {{Func: "main.send", File: "/src/main.go", Line: 7, Time: 600 * time.Second}}}}}, nil,
-			diagnose.Blocking, "Waiting for system calls at main.sync main.go:7 left 25% of the capacity idle and held processors for 50% (1,000 calls); while main.save ran alone, the other processors had nothing to do for 25%.", "",
+			diagnose.Blocking, "Long system calls at main.sync main.go:7 held processors for 50% of the capacity, and left 25% idle (1,000 calls); while main.save ran alone, the other processors had nothing to do for 25%.", "",
 		}, {
 			"package testing collects before each run",
 			[]ledger.Row{code("main.bench", 8), {Category: ledger.Scheduler, Group: "main.bench", Site: runN, Wait: "yield", Time: half, Count: 100_000}},

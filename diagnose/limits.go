@@ -195,7 +195,7 @@ func (d *diagnosis) mergePast() {
 			continue
 		}
 		for _, c := range d.causes {
-			if c.kind == Serial && l.past(d.starts(c.name)) {
+			if c.kind == Serial && d.past(l, c.name) {
 				d.causeOf(key{kind: Limit, place: l.place}).take(c)
 			}
 		}
@@ -239,7 +239,9 @@ func (d *diagnosis) starts(group string) string {
 }
 
 // past reports whether goroutines of a group end a good part of the waits at a limit.
-func (l *limit) past(group string) bool { return l.holders[group] > l.waited/20 }
+func (d *diagnosis) past(l *limit, group string) bool {
+	return l.holders[d.starts(group)] > l.waited/20
+}
 
 // holds reports whether the goroutines of a cause end waits at a limit or start after such a wait, and
 // others waited there for at least half of the time for which the cause left processors idle.
@@ -252,7 +254,7 @@ func (d *diagnosis) holds(l *limit, c *cause) bool {
 	for _, i := range c.rows {
 		// A server in the same program answers those past a limit of connections.
 		r := &d.l.Rows[i]
-		if (l.past(d.starts(r.Group)) || l.past(d.starts(d.servedBy(r.Group).group)) || asks && d.answers(r.Group)) && r.Site != l.place {
+		if (d.past(l, r.Group) || d.past(l, d.servedBy(r.Group).group) || asks && d.answers(r.Group)) && r.Site != l.place {
 			held += r.Time
 		}
 	}
@@ -262,7 +264,7 @@ func (d *diagnosis) holds(l *limit, c *cause) bool {
 // asks reports whether goroutines past a limit are net/http clients.
 func (d *diagnosis) asks(l *limit) bool {
 	return l.sort == connections || slices.ContainsFunc(d.Contention.Waits, func(w contention.Wait) bool {
-		return l.past(d.starts(w.Waiter.Group)) && calls(w.Waiter.Stack, "net/http.(*Client).do")
+		return d.past(l, w.Waiter.Group) && calls(w.Waiter.Stack, "net/http.(*Client).do")
 	})
 }
 

@@ -188,6 +188,8 @@ func TestSentences(t *testing.T) {
 			sentence: "Too little parallel work: for 50% of the capacity, processors had nothing to run while others did."},
 		{rows: []ledger.Row{idle(ledger.Idle, "chan-receive", "main.work", time.Second)},
 			sentence: "While main.work ran alone, the other processors had nothing to do: 50% of the capacity."},
+		{rows: []ledger.Row{idle(ledger.Idle, "chan-receive", "main.work", 600*ms), idle(ledger.WakeUp, "chan-receive", "main.work", 400*ms)}, boxes: []bottle.Box{box("main.work", 1, time.Second, 1)},
+			sentence: "While main.work ran alone, the other processors had nothing to do or were waking up: 50% of the capacity."},
 		{rows: []ledger.Row{idle(ledger.Idle, "chan-receive", "main.work", time.Second)}, boxes: []bottle.Box{box("main.work", 3, time.Second, 1.8)},
 			sentence: "While main.work ran, 1.80 at a time, the other processors had nothing to do: 50% of the capacity."},
 		{rows: []ledger.Row{idle(ledger.Idle, "chan-receive", "main.work", time.Second)}, boxes: []bottle.Box{box("main.work", 3, time.Second, 1)},
@@ -225,7 +227,12 @@ func TestSentences(t *testing.T) {
 			sentence: "Starting commands and waiting for them (os/exec) at main.take main.go:3 held processors for 5% of the capacity, and left 45% idle (500 calls of 200 µs)."},
 		// The long system calls of a place are one cause with those that are short.
 		{rows: []ledger.Row{{Category: ledger.Syscall, Group: "main.take", Site: placeOf("main.take", 3), Time: 180 * ms, Count: 2000}, idle(ledger.Outside, "syscall", ledger.None, 400*ms)},
-			sentence: "Waiting for system calls at main.take main.go:3 left 20% of the capacity idle and held processors for 9% (2,000 calls)."},
+			sentence: "Long system calls at main.take main.go:3 held processors for 9% of the capacity, and left 20% idle (2,000 calls)."},
+		{rows: []ledger.Row{{Category: ledger.Syscall, Group: "main.take", Site: placeOf("main.take", 3), Time: 180 * ms, Count: 900}, idle(ledger.Outside, "syscall", ledger.None, 40*ms)},
+			sentence: "Long system calls at main.take main.go:3 held processors for 9% of the capacity, and left 2% idle (900 calls)."},
+		// While one goroutine does what is done once, others of its group wait for it, which would run beside it.
+		{rows: []ledger.Row{idle(ledger.Idle, "once", "main.take", 600*ms), alone("main.take", 100*ms)}, boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 4, Running: 100 * ms, SelfParallelism: 1, Sites: map[string][]bottle.Site{"once": {{Func: "main.take", File: "/src/main.go", Line: 3, Time: 2 * time.Second}}}}},
+			sentence: "Done once: processors had nothing to do for 35% of the capacity while main.take ran, which others waited for at main.take main.go:3."},
 		// A goroutine that sleeps between where it acquires and releases a lock has the lock.
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "main.take", Site: placeOf("main.take", 5), Wait: "sleep", Beside: ledger.None, Time: 600 * ms, Count: 9}, lockRow(ledger.Idle, 400*ms)},
 			waits: locked(3*time.Second, 0), sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
@@ -570,8 +577,11 @@ func textsOf(t *testing.T, field string) (parts []*regexp.Regexp) {
 
 // adviceOf is the advice that goes with each sentence.
 var adviceOf = map[string]string{
+	"Long system calls at main.take main.go:3 held processors for 9% of the capacity, and left 2% idle (900 calls).":                                                                                                                                   "Have more of them under way at a time, or fewer (fsync, small reads).",
+	"Done once: processors had nothing to do for 35% of the capacity while main.take ran, which others waited for at main.take main.go:3.":                                                                                                             "Divide that among goroutines, begin it earlier, or let the others do other work until it is done.",
+	"While main.work ran alone, the other processors had nothing to do or were waking up: 50% of the capacity.":                                                                                                                                        "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more.",
 	"Starting commands and waiting for them (os/exec) at main.take main.go:3 held processors for 5% of the capacity, and left 45% idle (500 calls of 200 µs).":                                                                                         "Run several at a time, or start fewer that do more each. A processor is held until the system has loaded a command; the trace does not cover what commands do after that.",
-	"Waiting for system calls at main.take main.go:3 left 20% of the capacity idle and held processors for 9% (2,000 calls).":                                                                                                                          "Have more of them under way at a time, or fewer (fsync, small reads).",
+	"Long system calls at main.take main.go:3 held processors for 9% of the capacity, and left 20% idle (2,000 calls).":                                                                                                                                "Have more of them under way at a time, or fewer (fsync, small reads).",
 	"The limit of how many http.serve work at a time, waited for at main.accept main.go:3, kept 50% of the capacity idle: 0.90 waited on average while others slept at main.serve main.go:9.":                                                          "Have more of them work at a time, if what they wait for can bear it.",
 	"Starting commands (os/exec) at main.run main.go:3 held processors for 30% of the capacity (3,000 calls of 200 µs); while main.serve ran alone, the other processors had nothing to do for 50%.":                                                   "A processor is held until the system has loaded the command. Start fewer commands that do more each, or do their work in the program.",
 	"Done once for all that ask at a time (singleflight): processors had nothing to do for 50% of the capacity while main.work ran, which others waited for at main.take main.go:3.":                                                                   "Divide that among goroutines, begin it earlier, or let the others do other work until it is done.",

@@ -104,18 +104,13 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		d.andAlone(&f, c)
 		without(&f, "the calls", "without the code around them")
 	case Blocking:
-		var busy time.Duration
-		for r := range d.rowsOf(c) {
-			if r.Category == ledger.Syscall {
-				busy += r.Time
-			}
-		}
+		busy := d.timesOf(c)[ledger.Syscall]
 		lost = format.Percent(c.lost-c.alone-busy, d.l.Capacity)
 		times := d.times(c, "call", "calls")
-		if ratio(busy, d.l.Capacity) >= 0.01 {
-			times = " and held processors for " + format.Percent(busy, d.l.Capacity) + times
+		if f.Title = idles("Waiting for system calls", at, lost, times); ratio(busy, d.l.Capacity) >= 0.01 {
+			f.Title = fmt.Sprintf("Long system calls at %s held processors for %s of the capacity, and left %s idle%s.", at, format.Percent(busy, d.l.Capacity), lost, times)
 		}
-		f.Title, f.Advice = idles("Waiting for system calls", at, lost, times), "Have more of them under way at a time, or fewer (fsync, small reads)."
+		f.Advice = "Have more of them under way at a time, or fewer (fsync, small reads)."
 		if command(top) {
 			f.Title, f.Advice = idles("Waiting for a command (os/exec)", at, lost, ""), slowCommand
 		}
@@ -184,7 +179,10 @@ const maxWaking = 10 * time.Microsecond
 // goroutines may also have spun for it, and got it.
 func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
 	rest, basis := d.l.Capacity-c.lost, boundBasis
-	if less, calls := d.overlapped(c); calls > less/10 {
+	if less, calls := d.overlapped(c); less > 0 && rest-less > c.lost {
+		without(f, "these waits", "if goroutines then run at the same time")
+		return
+	} else if calls > less/10 {
 		f.Gain = float64(d.l.Capacity) / float64(less)
 		without(f, "idle processors", "if goroutines then run during the long system calls of others")
 		return
@@ -591,7 +589,11 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 		f.Advice = fmt.Sprintf("Divide the work among more goroutines (there are %s).", format.Plural(d.l.Procs, "processor", "processors"))
 		return
 	}
-	f.Title = fmt.Sprintf("While %s %s, the other processors had nothing to do: %s of the capacity.", name, what, lost)
+	idle := "had nothing to do"
+	if d.timesOf(c)[ledger.WakeUp] > c.lost/4 {
+		idle += " or were waking up"
+	}
+	f.Title = fmt.Sprintf("While %s %s, the other processors %s: %s of the capacity.", name, what, idle, lost)
 	if starter, ran, whole := d.startedAt(c); ran > 0 && d.isGroup(c.name) && d.boxes[c.name].SelfParallelism <= 1.5 {
 		if !slices.Contains(f.Where, starter) {
 			f.Where = slices.Insert(f.Where, min(1, len(f.Where)), starter)
@@ -719,15 +721,8 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 		waits = strings.TrimSuffix(waits, " in all)") + fmt.Sprintf(" and then ready for %s in all)", format.Duration(row.Ready))
 	}
 	f.Title = fmt.Sprintf("%s kept %s of the capacity idle %s.", name, lost, waits)
-	var in, calls time.Duration // in methods of the lock, in system calls under it
-	for r := range d.rowsOf(c) {
-		switch r.Category {
-		case ledger.Code:
-			in += r.Time
-		case ledger.Syscall:
-			calls += r.Time
-		}
-	}
+	spent := d.timesOf(c)
+	in, calls := spent[ledger.Code], spent[ledger.Syscall] // in methods of the lock, and under it
 	if ratio(calls, d.l.Capacity) < 0.01 {
 		calls = 0
 	}
@@ -916,21 +911,14 @@ func owners(r *contention.Tree) string {
 
 // collector describes the part of the collector that costs most.
 func (d *diagnosis) collector(f *verdict.Finding, c *cause, lost string) {
-	var assist, workers, stop, wait time.Duration
+	spent := d.timesOf(c)
+	assist, workers, stop := spent[ledger.GCAssist]+spent[ledger.GCSweep], spent[ledger.GCWorker], spent[ledger.GCStop]
+	wait := c.lost - assist - workers - stop
 	var site timeline.Place
 	for r := range d.rowsOf(c) {
-		switch r.Category {
-		case ledger.GCAssist, ledger.GCSweep:
-			assist += r.Time
-			if site == (timeline.Place{}) && d.own(r.Site) {
-				site = r.Site
-			}
-		case ledger.GCWorker:
-			workers += r.Time
-		case ledger.GCStop:
-			stop += r.Time
-		default:
-			wait += r.Time
+		if (r.Category == ledger.GCAssist || r.Category == ledger.GCSweep) && d.own(r.Site) {
+			site = r.Site
+			break
 		}
 	}
 	f.Where = d.places(site)
