@@ -308,6 +308,13 @@ func TestPreemptedStraggler(t *testing.T) {
 		if prof.Diagnose(); c.Diagnosis != want {
 			t.Errorf("%v besides: %s, want %s: %q", besides, c.Diagnosis, want, c.Reasons)
 		}
+		if want == Straggler { // or it waited while other programs had the processors
+			prof.Run.Delayed = 50 * ms
+			if prof.Diagnose(); c.Diagnosis != Unknown || !strings.Contains(c.Reasons[0], "the longest of 20 tasks took 50ms, but cannot tell") {
+				t.Errorf("beside other programs: %s: %q", c.Diagnosis, c.Reasons)
+			}
+			prof.Run.Delayed = 0
+		}
 		// Where a small one was a sample of those that were preempted, it counts as small.
 		c.Tasks, c.Estimated, c.Unmeasured = 20, 1, 0
 		c.Cycles.AddN(c.Cycles.Max(), 1)

@@ -31,7 +31,7 @@ import (
 //	           processors, or at least half as long, and if it came last that would be
 //	           why processors idled. One that was not measured because it was preempted
 //	           counts as executing for its wall time, but at most for what the process
-//	           used besides its tasks;
+//	           used besides its tasks; unknown if it may have waited for other programs;
 //	unknown    if a rule cannot be decided;
 //	ok         otherwise.
 //
@@ -226,6 +226,9 @@ func (v *verdict) decide() {
 		v.lost = min(float64(v.delayed)/all, 1)
 	}
 	v.used = v.p.during(c)
+	if v.lost+v.used > 1 { // threads waited for others of the process as well
+		v.lost = 1 - v.used
+	}
 	v.utilization = min(1, v.used/(1-min(v.lost, 0.99)))
 	if v.blocked() || v.tooManyWorkers() || v.fine() || v.tooFewWorkers() || v.coarse() || v.straggler() || len(c.Reasons) > 0 {
 		return
@@ -469,18 +472,22 @@ func (v *verdict) pieces(total float64) uint64 {
 // straggler decides whether one task keeps the processors of the others idle.
 func (v *verdict) straggler() bool {
 	c, procs := v.c, v.p.allProcs()
-	g := v.p.Granularity(c)
-	total, largest := v.mean*float64(c.Tasks), v.ns(float64(g.Max()))
-	unmeasured := ""
+	measured, largest := v.mean*float64(c.Tasks), v.ns(float64(v.p.Granularity(c).Max()))
+	total, unmeasured := measured, ""
 	if preempted := float64(min(c.Longest, v.rest)); preempted > largest {
-		total, largest, unmeasured = total+preempted, preempted, ", by what the process used besides those that were measured"
+		total, largest, unmeasured = measured+preempted, preempted, ", by what the process used besides those that were measured"
 	}
 	if cpu := float64(v.p.Run.CPU); cpu > 0 {
 		total = min(total, cpu) // estimated tasks may appear to have executed more
 	}
-	if procs == 1 || c.Workers == 1 || c.Tasks < 2 || v.instances() > 1 ||
-		largest < coarseOverheads*float64(v.most) || !(largest >= dominant*total/float64(procs) || v.late(largest, total)) ||
+	if procs == 1 || c.Workers == 1 || c.Tasks < 2 || v.instances() > 1 || !v.dominates(largest, total) ||
 		v.mostlyOff() || len(c.Reasons) > 0 || !v.idled() {
+		return false
+	}
+	least := float64(min(c.Longest-min(c.Longest, v.p.Run.Delayed), v.rest))
+	if unmeasured != "" && !v.dominates(least, measured+least) {
+		v.because("the longest of %s took %s, but cannot tell whether it executes for as long: it was preempted, and threads of the process waited for others for %s; measure while no other program runs",
+			tasks(c.Executions()), duration(float64(c.Longest)), duration(float64(v.p.Run.Delayed)))
 		return false
 	}
 	pieces := uint64(math.Ceil(largest / (total / float64(fewPerProc*procs))))
@@ -495,6 +502,11 @@ func (v *verdict) straggler() bool {
 	v.advise("split the largest tasks into pieces of about %s, the largest one into %d, and begin with the largest", duration(largest/float64(pieces)), pieces)
 	v.where()
 	return true
+}
+
+// dominates reports whether a task of that size may be why processors idled.
+func (v *verdict) dominates(largest, total float64) bool {
+	return largest >= coarseOverheads*float64(v.most) && (largest >= dominant*total/float64(v.p.allProcs()) || v.late(largest, total))
 }
 
 // late reports whether the largest task is large enough to matter and processors idled for about as

@@ -256,6 +256,12 @@ func TestReadyIsNotBlocked(t *testing.T) {
 	if d, text := verdictOn(p); d != OK || !strings.Contains(text, "off the processor for 90 % of their time: blocked, or waiting for a processor") {
 		t.Errorf("64 tasks on two busy processors: %s, because %q", d, text)
 	}
+	many.utilization = 0.6
+	p = many.profile()
+	p.Run.Ready, p.Run.Delayed = 5*time.Second, 1500*time.Millisecond // threads wait for each other as well
+	if d, text := verdictOn(p); d != OK || !strings.Contains(text, "used to 100 % of the 60 % of their time that other threads left") {
+		t.Errorf("64 tasks while other programs have the processors: %s, because %q", d, text)
+	}
 	many.utilization = 0.2
 	p = many.profile()
 	p.Run.Ready, p.Run.Delayed = 3*time.Second, time.Second
