@@ -88,3 +88,24 @@ func notesChild() {
 	go func() { allNotes[5].release() }()
 	notesOf(&cycles.Thread{TID: 1}, 0).release()
 }
+
+// Tasks that block are not estimated to have executed more than the process did.
+func TestEstimatesAreBounded(t *testing.T) {
+	rec := NewRecorder()
+	s := rec.site(&siteKey{name: "x"})
+	second := rec.base.FromNS(1e9)
+	for kind, n := range map[noteKind]int{noteSample: 3, noteLeft: 1000} {
+		for range n {
+			s.cell.add(&note{site: s, first: rec.began.tick, wall: 2 * second, self: second, kind: kind})
+		}
+	}
+	p := rec.Profile()
+	if p.Hz == 0 || p.Run.CPU == 0 {
+		t.Skip("the frequency or the processor time is not known")
+	}
+	c := classNamed(t, p, "x")
+	executed, most := c.Cycles.Sum()/p.Hz, (p.Run.CPU + time.Duration(p.Procs)*4*time.Millisecond).Seconds()
+	if executed > 1.01*most || c.Tasks != 1003 || c.BlockedNS.Sum() < 1.99*1003e9 {
+		t.Errorf("%d tasks executed for %.3f s and were blocked for %.0f s, in a process that used %.3f s", c.Tasks, executed, c.BlockedNS.Sum()/1e9, most)
+	}
+}

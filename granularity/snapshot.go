@@ -55,6 +55,7 @@ func (r *Recorder) Profile() *Profile {
 		p.Hz, p.HzPPM = base.Hz, base.PPM
 	}
 	s := snapshot{r: r, p: p, base: base, now: now, classes: map[*class]*Class{}}
+	s.most = mostCycles(sites, p)
 	r.logMu.Lock()
 	s.entries = slices.Clone(r.log)
 	r.logMu.Unlock()
@@ -72,6 +73,7 @@ type snapshot struct {
 	r       *Recorder
 	base    *cycles.Timebase
 	p       *Profile
+	most    float64 // part of the estimated cycles that the process can have executed
 	now     moment
 	classes map[*class]*Class
 	entries []entry
@@ -117,7 +119,7 @@ func (s *snapshot) add(from *site) {
 		s.classes[from.class] = into
 	}
 	sum.Longest = time.Duration(gone.wall.Max())
-	if gone.estimate(&place, 1e9/s.p.Hz) {
+	if gone.estimate(&place, 1e9/s.p.Hz, s.most) {
 		sum.Estimated = gone.wall.Count()
 	} else {
 		sum.Unmeasured += gone.wall.Count()
@@ -134,10 +136,33 @@ func (s *snapshot) add(from *site) {
 	into.Sites = append(into.Sites, place)
 }
 
+// mostCycles returns the part of the cycles estimated for the sites that the process can have
+// executed: a sample of few tasks of very different sizes may have more of the large ones.
+func mostCycles(sites []*site, p *Profile) float64 {
+	var measured, estimated float64
+	for _, site := range sites {
+		c := &site.cell
+		c.mu.Lock()
+		measured += c.cycles.Sum()
+		if c.left != nil {
+			var place Site
+			c.left.estimate(&place, 1e9/p.Hz, 1)
+			estimated += place.Cycles.Sum()
+		}
+		c.mu.Unlock()
+	}
+	late := time.Duration(p.Procs) * 4 * time.Millisecond // the system adds the time of a running thread so late
+	most := (p.Run.CPU+late).Seconds()*p.Hz - measured
+	if p.Run.CPU == 0 || p.Hz == 0 || estimated <= most {
+		return 1
+	}
+	return max(most, 0) / estimated
+}
+
 // estimate adds the tasks that have left their threads. Their cycles are those of the sample,
-// scaled to the number of tasks, and their time off the processor is the rest of their wall time.
-// It reports false if there is no sample.
-func (l *left) estimate(place *Site, nsPerCycle float64) bool {
+// scaled to the number of tasks and reduced to a part, and their time off the processor is the rest
+// of their wall time. It reports false if there is no sample.
+func (l *left) estimate(place *Site, nsPerCycle, part float64) bool {
 	sample, all, costly := l.cycles.Count(), l.wall.Count(), l.sampled.Count()
 	switch {
 	case all+costly == 0:
@@ -157,7 +182,7 @@ func (l *left) estimate(place *Site, nsPerCycle float64) bool {
 		seen += count
 		n := total*seen/sample - given
 		given += n
-		value = min(value, most)
+		value = uint64(float64(min(value, most)) * part)
 		place.Cycles.AddN(value, n)
 		sum += float64(value) * float64(n)
 	}
