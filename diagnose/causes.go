@@ -32,6 +32,7 @@ type diagnosis struct {
 	lockAge    map[timeline.Place]int            // by place that acquires a lock: its position among these
 	limits     map[string]timeline.Place         // by group: where it waits at a semaphore
 	limitAt    map[timeline.Place]*limit
+	waitsFrom  map[timeline.Place]bool          // where goroutines wait for others
 	barriers   map[timeline.Place]bool          // where goroutines of one group wait until one of them wakes all
 	behalf     map[string]served                // by group: see servedBy
 	above      map[served][]timeline.Place      // the callers there
@@ -161,7 +162,7 @@ func (d *diagnosis) timesOf(c *cause) map[ledger.Category]time.Duration {
 func (d *diagnosis) index() {
 	d.behalf, d.above = map[string]served{}, map[served][]timeline.Place{}
 	d.boxes, d.code, d.locks, d.limits, d.byKey = map[string]*bottle.Box{}, map[string][]int{}, map[timeline.Place]timeline.Place{}, map[string]timeline.Place{}, map[key]*cause{}
-	d.barriers = map[timeline.Place]bool{}
+	d.barriers, d.waitsFrom = map[timeline.Place]bool{}, map[timeline.Place]bool{}
 	d.lockAge, d.grown = map[timeline.Place]int{}, map[string]bool{}
 	d.tiny, d.short, d.stops = map[string]bool{}, map[string]bool{}, map[timeline.Place]time.Duration{}
 	d.sums = sums{of: map[ledger.Category]time.Duration{}, ran: map[string]ran{}, at: map[visited]visits{}}
@@ -210,6 +211,9 @@ func (d *diagnosis) index() {
 			at := visited{r.Category, r.Site}
 			v := d.at[at]
 			d.at[at] = visits{v.time + r.Time, v.spun + min(r.Time, time.Duration(r.Count)*maxSpin), v.count + r.Count}
+		}
+		if r.Category.Empty() && (isLock(r.Wait) || isTurn(r.Wait)) {
+			d.waitsFrom[r.Site] = true
 		}
 		switch {
 		case isLock(r.Wait):
@@ -998,13 +1002,26 @@ func ownOnly(d *diagnosis, p timeline.Place) timeline.Place {
 	return timeline.Place{}
 }
 
+// ranAt returns the rows of code of a group, without those in which goroutines began to wait: a slice
+// without samples has the place of its end, so the code before a wait counts at the line of the wait.
+// If all others are small, it returns all.
+func (d *diagnosis) ranAt(group string) []int {
+	rows := d.code[group]
+	waits := func(i int) bool { return d.waitsFrom[d.l.Rows[i].Site] }
+	first := slices.IndexFunc(rows, func(i int) bool { return !waits(i) && d.own(d.l.Rows[i].Site) })
+	if first < 0 || d.l.Rows[rows[first]].Time < d.l.Rows[rows[0]].Time/4 {
+		return rows
+	}
+	return slices.DeleteFunc(slices.Clone(rows), waits)
+}
+
 // hot returns the place where a group of goroutines ran most, with its callers. The call chain of a
 // library's worker that waits for the next task does not show the task. So a place in the program's
 // own module is preferred if the goroutines ran at least half as long up to it, or if it is in the
 // function that names them and the program did not call the pool.
 func (d *diagnosis) hot(group string) (p timeline.Place, callers []timeline.Place) {
 	most := time.Duration(0)
-	for _, i := range d.code[group] {
+	for _, i := range d.ranAt(group) {
 		r := &d.l.Rows[i]
 		most = max(most, r.Time)
 		if d.ownModule(r.Site) && r.Time >= most/2 {
@@ -1013,7 +1030,7 @@ func (d *diagnosis) hot(group string) (p timeline.Place, callers []timeline.Plac
 	}
 	rows := make([]*ledger.Row, 0, len(d.code[group])+1)
 	var ofOwn time.Duration // the longest in the program's own module
-	for _, i := range d.code[group] {
+	for _, i := range d.ranAt(group) {
 		r := &d.l.Rows[i]
 		if rows = append(rows, r); d.ownModule(r.Site) {
 			ofOwn = max(ofOwn, r.Time)

@@ -91,3 +91,22 @@ func TestPlaceOfATaskIsNotThatOfItsPool(t *testing.T) {
 		}
 	}
 }
+
+// Without samples, the code before a wait counts at the line of the wait. If enough of the same group ran
+// elsewhere, until the scheduler preempted it, that is where it computes.
+func TestCodeBeforeAWait(t *testing.T) {
+	lock, hash := placeOf("main.add", 18), placeOf("main.hash", 44)
+	for ran, want := range map[time.Duration]timeline.Place{500 * time.Millisecond: hash, 200 * time.Millisecond: lock} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.work", Site: lock, Time: 1980*time.Millisecond - ran, Count: 900},
+			{Category: ledger.Code, Group: "main.work", Site: hash, Time: ran, Count: 50},
+			{Category: ledger.WakeUp, Group: "main.work", Site: lock, Wait: "mutex", Waker: "main.work", Beside: "main.work", Time: 20 * time.Millisecond, Count: 90},
+		}}
+		if err := l.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; f.Kind != diagnose.Saturated || f.Where[0] != want {
+			t.Errorf("%v elsewhere: %s %v, want %v first", ran, f.Title, f.Where, want)
+		}
+	}
+}

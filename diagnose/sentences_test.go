@@ -451,6 +451,9 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "main.take", Wait: "created", Beside: ledger.None, Time: time.Second, Count: 9}},
 			sentence: "Waiting for timers that start goroutines (time.AfterFunc) left 50% of the capacity idle, most for main.take (50%).",
 			advice:   "A ticker, a rate limiter or a deadline sets the pace there, not the processors."},
+		{rows: []ledger.Row{idle(ledger.Outside, "created", ledger.None, 1200*ms)}, // with the place of those that wait for them
+			sentence: "Waiting for timers that start goroutines (time.AfterFunc) left 60% of the capacity idle, most for main.take (60%).",
+			advice:   "A ticker, a rate limiter or a deadline sets the pace there, not the processors."},
 		{change: tasks(2_000_000, 800), sentence: `Tiny tasks: 2,000,000 of "load" ran for 800 ns each, on average.`},
 		{change: tasks(1, 900_000_000), sentence: `Too few tasks for 2 processors: 1 of "load", of 900 ms on average.`},
 		{change: tasks(100, 5_000_000, 1, 900_000_000), sentence: `The largest task of "load" ran for 900 ms, and the 101 of them for 13.9 ms each, on average: the others are done before it.`},
