@@ -110,8 +110,8 @@ func (s *birthScan) stack(id uint64) *Stack {
 // addTo adds the births of earlier generations to d.
 func (b births) addTo(d *decoded) {
 	names, sites := map[string]int32{}, map[*Stack]int32{}
-	for i := range d.gs {
-		l := &d.gs[i]
+	for i := range int32(d.gs.n) {
+		l := d.gs.at(i)
 		known, ok := b[l.id]
 		if !ok || l.source >= known.rank {
 			continue

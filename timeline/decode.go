@@ -137,8 +137,8 @@ type decoded struct {
 	chunks              []*chunk
 	lastLen             int // records in the last chunk
 	events              int
-	gs                  []localG // without pointers, like the records
-	mostLive            int      // upper bound of the goroutines alive at the same time
+	gs                  growing[localG] // without pointers, like the records
+	mostLive            int             // upper bound of the goroutines alive at the same time
 	more                []moreG
 	names               []string // of functions, ranges and metrics
 	stacks              []*Stack
@@ -193,7 +193,7 @@ func (d *decoded) holds() string {
 	if d.events == 0 {
 		return "one generation holds too many strings, call chains or events"
 	}
-	return fmt.Sprintf("one generation holds %s, %s and more than %s", format.Plural(len(d.gs), "goroutine", "goroutines"),
+	return fmt.Sprintf("one generation holds %s, %s and more than %s", format.Plural(d.gs.n, "goroutine", "goroutines"),
 		format.Plural(len(d.stacks), "call chain", "call chains"), format.Plural(d.events, "event", "events"))
 }
 
@@ -204,12 +204,50 @@ type chunk [recordsPerChunk]record
 
 var chunkPool = sync.Pool{New: func() any { return new(chunk) }}
 
-// release returns the memory of the records to the pool.
+// release returns the memory of the records and goroutines to the pools.
 func (d *decoded) release() {
 	for _, c := range d.chunks {
 		chunkPool.Put(c)
 	}
 	d.chunks = nil
+	d.gs.release(&localGPool)
+}
+
+// growing is a table that grows without being copied: a generation may show a million goroutines.
+type growing[T any] struct {
+	list []*[growth]T
+	n    int
+}
+
+const (
+	growthBits = 10
+	growth     = 1 << growthBits
+)
+
+// localGPool has pieces, and goStatePool whole tables, because each event needs one of their elements.
+var (
+	localGPool  = sync.Pool{New: func() any { return new([growth]localG) }}
+	goStatePool = sync.Pool{New: func() any { return new([]goState) }}
+)
+
+func (t *growing[T]) at(i int32) *T { return &t.list[i>>growthBits][i&(growth-1)] }
+
+// room returns how many more elements there is room for.
+func (t *growing[T]) room() int { return len(t.list)<<growthBits - t.n }
+
+func (t *growing[T]) grow(pool *sync.Pool) { t.list = append(t.list, pool.Get().(*[growth]T)) }
+
+// add adds an element. There must be room.
+func (t *growing[T]) add(v T) {
+	*t.at(int32(t.n)) = v
+	t.n++
+}
+
+func (t *growing[T]) release(pool *sync.Pool) {
+	for _, p := range t.list {
+		pool.Put(p)
+	}
+	*t = growing[T]{}
 }
 
 // chunk returns the records of a chunk.
@@ -229,7 +267,7 @@ type decoding struct {
 	stacks *stackTable
 	meter  *memory.Meter
 	size   int64 // of the generation, 0 if unknown
-	expect int   // number of goroutines, for the size of tables; 0 if unknown
+	expect int   // number of goroutines, 0 if unknown
 }
 
 // decodeFunc decodes one generation. open returns a header and the generation. The result holds
@@ -277,7 +315,7 @@ type goState struct {
 var nothingRecent = [2]int32{-1, -1}
 
 func newCursor(d *decoded, of decoding) cursor {
-	return cursor{d: d, table: of.stacks, meter: of.meter, expect: of.expect, reasonIDs: map[string]int32{}, nameIDs: map[string]int32{}}
+	return cursor{d: d, table: of.stacks, meter: of.meter, byG: wireformat.Numbers{Expect: of.expect}, expect: of.expect, states: (*goStatePool.Get().(*[]goState))[:0], reasonIDs: map[string]int32{}, nameIDs: map[string]int32{}}
 }
 
 // room checks that a full table of n elements of the given size can grow. Callers call it only when
@@ -291,25 +329,23 @@ func (c *cursor) room(n int, size uintptr) {
 // roomForGs makes room for more goroutines if memory permits. It is called before an event if there
 // is none for the four of an event.
 func (c *cursor) roomForGs() {
-	n := len(c.d.gs)
-	c.room(n, unsafe.Sizeof(localG{})+64) // the tables of the decoder grow too
-	if c.full {
-		return
+	if n := len(c.d.gs.list); n&(n-1) == 0 { // it may double
+		c.room(c.d.gs.n, unsafe.Sizeof(localG{})+unsafe.Sizeof(goState{})+32) // byG grows, too
 	}
-	want := 2*n + 64
-	if n == 0 && c.meter.Room(int64(c.expect)*int64(unsafe.Sizeof(localG{})+64)) {
-		want = max(want, c.expect+c.expect/8)
+	if !c.full {
+		c.d.gs.grow(&localGPool)
+		if n := c.d.gs.n + c.d.gs.room(); n > cap(c.states) {
+			// slices.Grow would allocate twice as much with the race detector.
+			c.states = append(make([]goState, 0, max(n+n/2, c.expect+c.expect/8)), c.states...)
+		}
 	}
-	// slices.Grow would allocate twice as much with the race detector.
-	c.d.gs = append(make([]localG, 0, want), c.d.gs...)
-	c.states = append(make([]goState, 0, want), c.states...)
 }
 
 // goroutine returns the local number of a goroutine, which it adds if it is new.
 func (c *cursor) goroutine(id uint64) int32 {
 	g, isNew := c.byG.Add(id)
 	if isNew {
-		c.d.gs = append(c.d.gs, localG{id: int64(id), name: -1, stack: -1, site: -1, shown: -1})
+		c.d.gs.add(localG{id: int64(id), name: -1, stack: -1, site: -1, shown: -1})
 		c.states = append(c.states, goState{last: -1, latest: nothingRecent, status: NotExist})
 	}
 	return g
@@ -319,6 +355,9 @@ func (c *cursor) goroutine(id uint64) int32 {
 func (c *cursor) done() {
 	c.d.lastLen = c.n
 	c.d.mostLive += c.peak
+	states := c.states
+	goStatePool.Put(&states)
+	c.states = nil
 }
 
 func (c *cursor) reason(s string) int32 { return number(s, c.reasonIDs, &c.d.reasons) }
@@ -397,7 +436,7 @@ func (c *cursor) rangeOf(code uint8, name string, ofG, of, by int32) {
 	case code != codeRangeActive:
 		c.real()
 	case name == assistRange && ofG != 0:
-		c.d.gs[of].assist = true
+		c.d.gs.at(of).assist = true
 	}
 	c.put(code, of, c.nameID(name)<<1|ofG, by)
 }
@@ -407,13 +446,13 @@ func (c *cursor) created(g, start, site int32) {
 	c.live++
 	c.peak = max(c.peak, c.live)
 	c.name(g, fromCreation, start)
-	c.d.gs[g].site = site
+	c.d.gs.at(g).site = site
 }
 
 // createdInC notes a goroutine created by C. It is named so unless it has a name.
 func (c *cursor) createdInC(g int32) {
 	c.created(g, -1, -1)
-	if l := &c.d.gs[g]; l.name < 0 {
+	if l := c.d.gs.at(g); l.name < 0 {
 		l.name = c.nameID(callback)
 		c.states[g].latest = nothingRecent
 	}
@@ -422,7 +461,7 @@ func (c *cursor) createdInC(g int32) {
 // status notes a status: if it is the first event of a goroutine in the generation, its state before
 // that, and its call chain.
 func (c *cursor) status(g int32, to State, stack, thread, proc int32) {
-	l := &c.d.gs[g]
+	l := c.d.gs.at(g)
 	if l.status == Unknown && l.source != fromCreation {
 		l.status, l.stack = to, stack
 		c.d.mostLive++
@@ -440,7 +479,7 @@ func (c *cursor) status(g int32, to State, stack, thread, proc int32) {
 // name records the root of a call chain as the goroutine's start function, unless there is better
 // evidence already.
 func (c *cursor) name(g int32, rank nameRank, stack int32) {
-	l := &c.d.gs[g]
+	l := c.d.gs.at(g)
 	if l.source >= rank {
 		return
 	}
@@ -473,7 +512,7 @@ func (c *cursor) shown(g, stack int32, byItself bool) {
 	if again {
 		return
 	}
-	l := &c.d.gs[g]
+	l := c.d.gs.at(g)
 	if byItself && l.source == unnamed {
 		c.name(g, fromBlock, stack)
 	}

@@ -615,8 +615,8 @@ func (r *replay) prepareNames() {
 	r.memo = cleared(r.memo, len(d.stacks))
 	r.sitesAt = cleared(r.sitesAt, len(d.stacks))
 	r.tracked, r.next, r.turned = nil, nil, 0
-	for i := range d.gs {
-		l := &d.gs[i]
+	for i := range int32(d.gs.n) {
+		l := d.gs.at(i)
 		g := r.local[i]
 		var st *start
 		switch {
@@ -635,7 +635,7 @@ func (r *replay) prepareNames() {
 			continue
 		case serving:
 			if r.tracked == nil {
-				r.tracked = make([]trackedG, len(d.gs))
+				r.tracked = make([]trackedG, d.gs.n)
 			}
 			r.tracked[i] = trackedG{true, -1, r.handler(l.stack), -1, -1}
 		}
@@ -921,7 +921,7 @@ func (r *replay) first(g *Goroutine, i int32) {
 	if r.tracked == nil || !r.tracked[i].serves {
 		return
 	}
-	t, stack := &r.tracked[i], r.d.gs[i].stack
+	t, stack := &r.tracked[i], r.d.gs.at(i).stack
 	if t.first >= 0 {
 		stack = t.first
 	}

@@ -375,7 +375,7 @@ func (p *pass) decode(ctx context.Context, g *generation) *decoded {
 	}
 	dec := &wireDecoder{decoding: decoding{ctx: ctx, stacks: p.stacks, meter: p.meter, size: g.size, expect: int(p.expect.Load())}, other: p.other}
 	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), g.open()) })
-	p.expect.Store(int64(len(d.gs)))
+	p.expect.Store(int64(d.gs.n))
 	return d
 }
 

@@ -52,7 +52,7 @@ func decodeByReader(rd decoding, open func() io.Reader) (d *decoded) {
 	defer c.done()
 	for {
 		ev, err := tr.ReadEvent()
-		if len(d.gs)+4 > cap(d.gs) {
+		if d.gs.room() < 4 {
 			c.roomForGs()
 		}
 		if in.exceeded || c.full || err == nil && d.events&(1<<12-1) == 0 && rd.meter.Exceeded() {

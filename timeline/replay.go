@@ -201,7 +201,7 @@ func newReplay(version int, stacks *stackTable, observers []Observer) *replay {
 
 // generation replays one generation.
 func (r *replay) generation(d *decoded) {
-	if len(d.gs) == 0 && len(d.chunks) == 0 {
+	if d.gs.n == 0 && len(d.chunks) == 0 {
 		return
 	}
 	start, until := d.start(), cmp.Or(d.until, r.until)
@@ -322,11 +322,11 @@ func (r *replay) begin(t Time) {
 // enter performs steps 1 and 2 for a generation that begins at t.
 func (r *replay) enter(t Time) {
 	d := r.d
-	r.local = slices.Grow(r.local[:0], len(d.gs))[:len(d.gs)]
+	r.local = slices.Grow(r.local[:0], d.gs.n)[:d.gs.n]
 	clear(r.local)
 	r.reasonKinds()
-	for i := range d.gs {
-		if l := &d.gs[i]; l.status != Unknown || l.source != fromCreation { // else it is born later
+	for i := range int32(d.gs.n) {
+		if l := d.gs.at(i); l.status != Unknown || l.source != fromCreation { // else it is born later
 			r.local[i] = r.gs.at(l.id)
 		}
 	}
@@ -334,11 +334,11 @@ func (r *replay) enter(t Time) {
 		r.find(i)
 	}
 	r.prepareNames()
-	for i := range d.gs {
-		if i&(1<<6-1) == 1<<6-1 && r.pause(i+1) {
+	for i := range int32(d.gs.n) {
+		if i&(1<<6-1) == 1<<6-1 && r.pause(int(i)+1) {
 			return
 		}
-		l := &d.gs[i]
+		l := d.gs.at(i)
 		if g := r.local[i]; g != nil {
 			if before := g.Name(); r.setName(g, l) {
 				r.renamed.add(g, before, t)
@@ -363,7 +363,7 @@ func (r *replay) enter(t Time) {
 // find finds the coroutine i, whose end is its only event in the generation: it has run on the
 // thread since before. Without a previous generation, it is unknown, and keeps its synthetic ID.
 func (r *replay) find(i int32) {
-	thread, _ := r.d.placeOf(&r.d.gs[i])
+	thread, _ := r.d.placeOf(r.d.gs.at(i))
 	for g := range r.gs.all {
 		if g.cur.state == Running && g.cur.thread == r.threadAt(thread) && (r.local[i] == nil || g.ID < r.local[i].ID) {
 			r.local[i] = g
@@ -373,7 +373,7 @@ func (r *replay) find(i int32) {
 
 // appear adds a goroutine that existed before the trace, or before its first event.
 func (r *replay) appear(i int32, t Time) *Goroutine {
-	l := &r.d.gs[i]
+	l := r.d.gs.at(i)
 	g := r.add(l.id)
 	g.cur.since = t
 	r.recall(g)
@@ -587,7 +587,7 @@ func (r *replay) block(rec *record) (reason *string, w Wait, s *Stack) {
 // birth adds the goroutine of a creation event or, in a damaged trace, one that an event mentions
 // without a preceding status.
 func (r *replay) birth(rec *record, t Time, created bool) *Goroutine {
-	l := &r.d.gs[rec.g]
+	l := r.d.gs.at(rec.g)
 	if old := cmp.Or(r.local[rec.g], r.gs.at(l.id)); old != nil {
 		r.info.Inconsistent++
 		r.local[rec.g] = old

@@ -109,7 +109,7 @@ func (k *keeper) keep(d *decoded) bool {
 		return false
 	}
 	const chunkSize = recordsPerChunk * 16
-	k.size += int64(len(d.chunks))*chunkSize + int64(len(d.gs))*64 + int64(len(d.aux))*128
+	k.size += int64(len(d.chunks))*chunkSize + int64(d.gs.n)*64 + int64(len(d.aux))*128
 	if k.limit > 0 && k.size > k.limit {
 		k.over = true
 		k.release()

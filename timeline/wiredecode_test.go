@@ -52,9 +52,10 @@ func unlike(want, got *decoded) string {
 	}
 	a, b := *want, *got
 	a.chunks, b.chunks, a.err, b.err, a.lost, b.lost = nil, nil, nil, nil, nil, nil
-	if len(a.gs) == 0 && len(b.gs) == 0 {
-		a.gs, b.gs = nil, nil
+	if ag, bg := localGsOf(want), localGsOf(got); !slices.Equal(ag, bg) {
+		return fmt.Sprintf("goroutines differ: %.300s, the Reader has %.300s", fmt.Sprintf("%+v", bg), fmt.Sprintf("%+v", ag))
 	}
+	a.gs, b.gs = growing[localG]{}, growing[localG]{}
 	if reflect.DeepEqual(a, b) {
 		return ""
 	}
@@ -66,6 +67,13 @@ func unlike(want, got *decoded) string {
 		}
 	}
 	return "something differs"
+}
+
+func localGsOf(d *decoded) (all []localG) {
+	for i := range int32(d.gs.n) {
+		all = append(all, *d.gs.at(i))
+	}
+	return all
 }
 
 // TestSameAsTheReader compares package wireformat with the Reader on traces of real programs.

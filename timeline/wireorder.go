@@ -193,7 +193,7 @@ func (c *wireCursor) next() error {
 }
 
 // hasRoom reports whether there is room for the goroutines of another event.
-func (c *wireCursor) hasRoom() bool { return len(c.d.gs)+4 <= cap(c.d.gs) }
+func (c *wireCursor) hasRoom() bool { return c.d.gs.room() >= 4 }
 
 // tryOthers records an event of another thread than the one at the root of the heap.
 func (c *wireCursor) tryOthers() error {
@@ -217,7 +217,7 @@ func (c *wireCursor) tryOthers() error {
 // try records the next event of a thread and goes to the one after it, unless the event has to wait
 // for one of another thread.
 func (c *wireCursor) try(t *thread) (bool, error) {
-	gs := len(c.d.gs)
+	gs := c.d.gs.n
 	switch {
 	case t.left == 1:
 		// The Reader reads the event after this one before it shows this one.
@@ -230,7 +230,7 @@ func (c *wireCursor) try(t *thread) (bool, error) {
 		err = c.invalid
 	}
 	if err != nil {
-		c.d.gs = c.d.gs[:gs]
+		c.d.gs.n = gs
 		return false, err
 	}
 	if ok {

@@ -7,6 +7,9 @@ import "math/bits"
 // one by one. The others are in a hash table with open addressing. Map lookups for each event would
 // take a fifth of the decoding time. The zero value is empty.
 type Numbers struct {
+	// Expect is the number of keys that are likely, 0 if it is unknown.
+	Expect int
+
 	n     int32
 	base  uint64  // begin of the window
 	dense []int32 // by key − base: number + 1, 0 if it is not here
@@ -59,7 +62,7 @@ func (t *Numbers) Add(key uint64) (number int32, isNew bool) {
 	}
 	t.n++
 	i := key - t.base
-	if n := uint64(len(t.dense)); i >= n && i < 4096+4*uint64(t.n) {
+	if n := uint64(len(t.dense)); i >= n && i < t.window() {
 		t.dense = append(t.dense, make([]int32, max(i+1, 2*n)-n)...)
 	}
 	if i < uint64(len(t.dense)) {
@@ -70,9 +73,12 @@ func (t *Numbers) Add(key uint64) (number int32, isNew bool) {
 	return t.n - 1, true
 }
 
+// window returns the largest size of the window.
+func (t *Numbers) window() uint64 { return 4096 + 4*uint64(max(int(t.n), t.Expect)) }
+
 // Follow moves the window, once, to a key outside of it that will be followed by others near it.
 func (t *Numbers) Follow(key uint64) {
-	if t.base != 0 || key < 4096+4*uint64(t.n) {
+	if t.base != 0 || key < t.window() {
 		return
 	}
 	for i, number := range t.dense {
