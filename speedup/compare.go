@@ -114,12 +114,12 @@ func differentWork(single, multi *run) (w []string) {
 	}
 	one, many := time.Duration(single.survey.all.running), time.Duration(multi.survey.all.running)
 	if r := float64(many) / float64(max(1, one)); one > 0 && (r < leastWork || r > mostWork) {
-		or := ""
+		why := "the two runs may have done different work, and the stack then means nothing"
 		if many > one {
-			or = ", or the other had fewer processors of the machine than GOMAXPROCS"
+			why = "goroutines may have slowed each other down, such as by writing to the same cache lines. Otherwise the two runs did different work, or the other had fewer processors of the machine than GOMAXPROCS, and the stack means nothing"
 		}
-		w = append(w, fmt.Sprintf("The program's goroutines ran for %s in one run and for %s in the other: the two runs may have done different work%s, and the stack then means nothing.",
-			format.Duration(one), format.Duration(many), or))
+		w = append(w, fmt.Sprintf("The program's goroutines ran for %s in one run and for %s in the other: %s.",
+			format.Duration(one), format.Duration(many), why))
 	}
 	for _, f := range different(single, multi) {
 		w = append(w, fmt.Sprintf("Only one of the two runs ran %s for long: they may have done different work.", f))

@@ -43,6 +43,8 @@ func TestWhatIf(t *testing.T) {
 		{s.without(s.Of(Synchronization)), 2 * 4 / 2.5},
 		{s.WhatIf(Spawn), 2},
 		{(&Stack{N: 1, Components: [NumComponents]float64{Sequential: 1}}).WhatIf(Sequential), math.Inf(1)},
+		{(&Stack{N: 2, Speedup: 1.6, Components: [NumComponents]float64{SyncChanReceive: 0.8, Sequential: -0.4}}).WhatIf(SyncChanReceive), 2},
+		{(&Stack{N: 2, Speedup: 2.2, Components: [NumComponents]float64{SyncMutex: 0.2, Sequential: -0.4}}).WhatIf(SyncMutex), 2.2},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%v, want %v", tt.got, tt.want)
