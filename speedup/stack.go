@@ -128,7 +128,8 @@ func (s *Stack) Of(f Family) (sum float64) {
 //
 //	S' = T_s / (T_p · (1 − c/N)) = S · N / (N − c)
 //
-// but at most N, which it would exceed if other components are negative, or S, whichever is larger.
+// but at most N, or S if that is more. It would exceed N if other components are negative. Only waits
+// for I/O of the single worker, which several do at the same time, can raise it above N.
 // It is +Inf if nothing else is left. For a lock it is a lower bound: goroutines spin for one that is
 // held for some µs or less before they wait for it. A trace shows that as running, so it is part of
 // the remainder. Nor does a trace show which imbalance a lock causes by preferring one goroutine.
@@ -139,7 +140,13 @@ func (s *Stack) without(part float64) float64 {
 	if part >= n {
 		return math.Inf(1)
 	}
-	return min(s.Speedup*n/(n-part), max(n, s.Speedup))
+	most := n
+	for c, v := range s.Components {
+		if Component(c).Family() == InputOutput {
+			most -= min(v, 0)
+		}
+	}
+	return min(s.Speedup*n/(n-part), max(most, s.Speedup))
 }
 
 // worthNaming is the part of N below which a loss is not mentioned.

@@ -45,6 +45,7 @@ func TestWhatIf(t *testing.T) {
 		{(&Stack{N: 1, Components: [NumComponents]float64{Sequential: 1}}).WhatIf(Sequential), math.Inf(1)},
 		{(&Stack{N: 2, Speedup: 1.6, Components: [NumComponents]float64{SyncChanReceive: 0.8, Sequential: -0.4}}).WhatIf(SyncChanReceive), 2},
 		{(&Stack{N: 2, Speedup: 2.2, Components: [NumComponents]float64{SyncMutex: 0.2, Sequential: -0.4}}).WhatIf(SyncMutex), 2.2},
+		{(&Stack{N: 2, Speedup: 1.6, Components: [NumComponents]float64{SyncMutex: 0.8, IOSleep: -0.25, Sequential: -0.15}}).WhatIf(SyncMutex), 2.25},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%v, want %v", tt.got, tt.want)

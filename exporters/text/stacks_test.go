@@ -26,7 +26,7 @@ func TestStacks(t *testing.T) {
 	two := aStack(4, 1.5, map[speedup.Component]float64{speedup.SyncMutex: 2})
 	two.Estimate, two.Label = true, "four"
 	const wantOne = `1.25 times faster with 2 workers; most is lost to mutex, 0.88; without it, 2.22
-  times, or up to 2.49 if the remainder is spinning for it
+  times, or up to 2.25 if the remainder is spinning for it
 
 workers                 2  without it
 remainder            0.12              ██▌
