@@ -434,3 +434,30 @@ func TestEnoughBesideTheLongest(t *testing.T) {
 		t.Errorf("%s %s", f.Title, f.Advice)
 	}
 }
+
+// On one processor, a lock that is held for most of the time costs nothing, but bounds what more
+// processors gain.
+func TestGainOfALockOnOneProcessor(t *testing.T) {
+	take := stackOf("main.take", 3)
+	for held, want := range map[time.Duration]string{
+		800 * time.Millisecond: "none with one processor; with more, at best 1.24 times as fast while the lock is held for as long",
+		0:                      "none with one processor",
+	} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 1, Capacity: time.Second, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.loop", Site: placeOf("main.take", 3), Time: 990*time.Millisecond - held, Count: 9},
+			{Category: ledger.Scheduler, Group: "main.loop", Site: placeOf("main.take", 3), Wait: "mutex", Waker: "main.loop", WakerSite: placeOf("main.take", 9), Time: 10 * time.Millisecond, Count: 9},
+		}}
+		if held > 0 {
+			l.Rows = append(l.Rows, ledger.Row{Category: ledger.Code, Group: "main.loop", Site: placeOf("main.take", 6), Time: held, Count: 9})
+		}
+		if err := l.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		lock := &contention.Lock{ID: 1, Class: "main.table"}
+		f := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second}, Contention: &contention.Profile{Duration: time.Second, Locks: []*contention.Lock{lock},
+			Waits: []contention.Wait{{Kind: contention.MutexKind, Lock: lock, Waiter: contention.Party{Group: "main.loop", Stack: take}, Waited: 2 * time.Second, Contentions: 9, Parks: 9}}}}).Findings[0]
+		if f.Kind != diagnose.Lock || f.Gain != 0 || f.Basis != want {
+			t.Errorf("held for %v: %s %s gains %v, %s, want %s", held, f.Kind, f.Title, f.Gain, f.Basis, want)
+		}
+	}
+}

@@ -479,7 +479,7 @@ func (d *diagnosis) mergeCalls() {
 func (d *diagnosis) mergeTurns() {
 	for i, a := range d.causes {
 		for _, b := range d.causes[i+1:] {
-			if a.kind != Serial || b.kind != Serial || d.waitsFor(a, b) < a.lost/2 || d.waitsFor(b, a) < b.lost/2 || min(a.lost, b.lost) < max(a.lost, b.lost)/3 {
+			if a.kind != Serial || b.kind != Serial || !d.mostlyWaits(a, b) || !d.mostlyWaits(b, a) || min(a.lost, b.lost) < max(a.lost, b.lost)/3 {
 				continue
 			}
 			c := d.causeOf(key{kind: HandOver})
@@ -545,14 +545,16 @@ func (d *diagnosis) mergeSites(kind verdict.Kind) {
 // severalPlaces is the name of a cause at several places.
 const severalPlaces = "several places"
 
-// waitsFor returns how long the goroutines of other waited for those of c, which ran alone.
-func (d *diagnosis) waitsFor(c, other *cause) (sum time.Duration) {
+// mostlyWaits reports whether most of the idle time of c, which ran alone, passed until goroutines of
+// other ran, which had waited for c. It does not count processors that had no others to run.
+func (d *diagnosis) mostlyWaits(c, other *cause) bool {
+	var sum time.Duration
 	for r := range d.rowsOf(c) {
 		if r.Group == other.name && (r.Waker == c.name || r.Category == ledger.WakeUp) {
 			sum += r.Time
 		}
 	}
-	return sum
+	return sum > 0 && sum >= (c.lost-d.timesOf(c)[ledger.NoWork])/2
 }
 
 // mergeHeld adds to a lock what its owners waited for, such as sleeps, if that was mostly while

@@ -116,6 +116,14 @@ func TestSentences(t *testing.T) {
 		r.Waker, r.WakerSite = "main.take", placeOf("main.take", 9)
 		return r
 	}
+	turn := func(waits, runs string, t time.Duration) ledger.Row {
+		return ledger.Row{Category: ledger.Idle, Group: waits, Site: placeOf(waits, 3), Wait: "cond", Waker: runs, WakerSite: placeOf(runs, 5), Beside: runs, Time: t, Count: 9}
+	}
+	broadcast := func(t time.Duration) ledger.Row {
+		r := turn("main.take", "main.work", t)
+		r.All = true
+		return r
+	}
 	sender := contention.Party{Group: "main.take", Stack: stackOf("main.take", 3)}
 	handOver := "Handing over: processors were idle for 50% of the capacity until goroutines ran that others had woken (9 times), most for main.take (50%)"
 	tasks := func(sizes ...uint64) func(r *diagnose.Results) {
@@ -322,6 +330,16 @@ func TestSentences(t *testing.T) {
 			sentence: handOver + "; goroutines ran for only 2 µs at a time."},
 		{rows: []ledger.Row{idle(ledger.Scheduler, "chan-receive", "", 900*ms), idle(ledger.WakeUp, "chan-receive", ledger.None, 100*ms)},
 			sentence: "The scheduler took 45% of the capacity, from one goroutine to the next (9 times), and processors were idle for 5% until goroutines ran that others had woken."},
+		// Two goroutines that take turns, and a third processor.
+		{rows: []ledger.Row{turn("main.take", "main.work", 300*ms), turn("main.work", "main.take", 280*ms), {Category: ledger.NoWork, Beside: "main.take", Time: 400 * ms, Count: 1}, {Category: ledger.NoWork, Beside: "main.work", Time: 400 * ms, Count: 1}},
+			change:   func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 3, 3*time.Second },
+			sentence: "Handing over: processors were idle for 46% of the capacity until goroutines ran that others had woken, or had none to run (20 times), most for main.take (10%) and main.work (9%)."},
+		// Of many goroutines that Broadcast wakes, few have anything to do.
+		{rows: []ledger.Row{broadcast(time.Second), {Category: ledger.Code, Group: "main.take", Site: placeOf("main.take", 3), Time: 900 * ms, Count: 600_000}},
+			sentence: "While main.work ran alone, the other processors had nothing to do: 50% of the capacity.",
+			advice:   "Broadcast wakes all that wait at main.take main.go:3, which ran for 1.5 µs until they waited again, on average: if one is enough, use Signal. Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."},
+		{rows: []ledger.Row{broadcast(time.Second), {Category: ledger.Code, Group: "main.take", Site: placeOf("main.take", 3), Time: 900 * ms, Count: 60_000}}, // they have something to do
+			sentence: "While main.work ran alone, the other processors had nothing to do: 50% of the capacity."},
 		{rows: []ledger.Row{idle(ledger.WakeUp, "coroutine", ledger.None, time.Second)},
 			sentence: "Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is 50% of the capacity (9 turns), most for main.take (50%)."},
 		{rows: []ledger.Row{idle(ledger.Scheduler, "yield", "", time.Second)}, sentence: "Yielding at main.take main.go:3 took 50% of the capacity, from one goroutine to the next (9 times)."},
@@ -580,6 +598,7 @@ func textsOf(t *testing.T, field string) (parts []*regexp.Regexp) {
 
 // adviceOf is the advice that goes with each sentence.
 var adviceOf = map[string]string{
+	"Handing over: processors were idle for 46% of the capacity until goroutines ran that others had woken, or had none to run (20 times), most for main.take (10%) and main.work (9%).":                                                               "Hand over less often: do more for each message, or let one goroutine do both parts.",
 	"Long system calls at main.take main.go:3 held processors for 9% of the capacity, and left 2% idle (900 calls).":                                                                                                                                   "Have more of them under way at a time, or fewer (fsync, small reads).",
 	"Done once: processors had nothing to do for 35% of the capacity while main.take ran, which others waited for at main.take main.go:3.":                                                                                                             "Divide that among goroutines, begin it earlier, or let the others do other work until it is done.",
 	"While main.work ran alone, the other processors had nothing to do or were waking up: 50% of the capacity.":                                                                                                                                        "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more.",

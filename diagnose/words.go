@@ -493,8 +493,12 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 		f.Advice = "If both parts take long, have a goroutine send batches through a channel; else range over the iterator itself."
 		return
 	}
-	f.Title = fmt.Sprintf("Handing over: processors were idle for %s of the capacity until goroutines ran that others had woken (%s), most for %s.", lost, format.Plural(c.count, "time", "times"), d.mostGroups(c, 2))
-	f.Advice = "Hand over less often: do more for each message, or let one goroutine do both parts."
+	until := "goroutines ran that others had woken"
+	if ratio(d.timesOf(c)[ledger.NoWork], d.l.Capacity) >= 0.01 {
+		until += ", or had none to run"
+	}
+	f.Title = fmt.Sprintf("Handing over: processors were idle for %s of the capacity until %s (%s), most for %s.", lost, until, format.Plural(c.count, "time", "times"), d.mostGroups(c, 2))
+	f.Advice = d.herd(c) + "Hand over less often: do more for each message, or let one goroutine do both parts."
 	if scheduler > c.lost/2 {
 		f.Kind = Switching
 		f.Title = fmt.Sprintf("The scheduler took %s of the capacity, from one goroutine to the next (%s).", format.Percent(scheduler, d.l.Capacity), format.Plural(count, "time", "times"))
@@ -521,6 +525,24 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 	default:
 		f.Advice = took + ": longer than it takes to wake a thread, so other programs may have used the processors. " + f.Advice
 	}
+}
+
+// herd returns a sentence about goroutines that sync.Cond.Broadcast wakes, of which few have anything to
+// do, if processors were idle mostly until these ran; or else "".
+func (d *diagnosis) herd(c *cause) string {
+	var at timeline.Place
+	var sum time.Duration
+	for r := range d.rowsOf(c) {
+		if r.Wait == timeline.WaitCond.String() && (sum == 0 || r.Site == at) {
+			at, sum = r.Site, sum+r.Time
+		}
+	}
+	v := d.at[visited{ledger.Code, at}]
+	if sum < c.lost/2 || v.count < 1000 || v.time > time.Duration(v.count)*tinyRunning || d.barriers[at] ||
+		!slices.ContainsFunc(d.l.Rows, func(r ledger.Row) bool { return r.All && r.Site == at }) {
+		return ""
+	}
+	return fmt.Sprintf("Broadcast wakes all that wait at %s, which ran for %s until they waited again, on average: if one is enough, use Signal. ", at.String(), format.Duration(v.time/time.Duration(v.count)))
 }
 
 // shortSlices returns how long goroutines ran at a time, on average, and whether that is as short
@@ -600,7 +622,7 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 		}
 		f.Advice = fmt.Sprintf("What %s started took %s of the time for which they ran. ", starter, format.Percent(ran, whole))
 	}
-	f.Advice += "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."
+	f.Advice += d.herd(c) + "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."
 }
 
 // startedAt returns the call that started those goroutines of a cause's group which ran for most of its
@@ -739,11 +761,16 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 		f.Title = fmt.Sprintf("%s cost %s of the capacity: %s and %s %s.", name, lost, strings.Join(parts[:last], ", "), parts[last], waits)
 	}
 	if c.queue && f.Share < 0.1 {
+		more := ""
 		if c.held >= mostlyHeld {
+			more = fmt.Sprintf("; with more, at best %.2f times as fast while the lock is held for as long", 1/c.held)
 			f.Title = fmt.Sprintf("%s limits, not the number of processors: its owners ran for some %.0f%% of the time, and %s goroutines waited for it on average %s.", name, 100*c.held, mean(row.Waited, d.l.Wall), waits)
 		} else {
 			f.Title = fmt.Sprintf("%s may limit, not the number of processors: %s goroutines on average waited for it, or after that for the processor %s.", name, mean(row.Waited+row.Ready, d.l.Wall), waits)
 			f.Advice += " The trace does not show for how long its owners ran, which bounds what more processors gain."
+		}
+		if f.Share < worthTelling {
+			f.Gain, f.Basis = 0, "none with one processor"+more
 		}
 	}
 }
