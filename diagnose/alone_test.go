@@ -231,6 +231,24 @@ func TestNoBoundOfAShortWaitAmongOthers(t *testing.T) {
 	}
 }
 
+// What stops the world may also take long while others run, as a profile of all goroutines does.
+func TestBoundWithoutStops(t *testing.T) {
+	stats := placeOf("main.stats", 3)
+	for ran, bound := range map[time.Duration]bool{20 * time.Millisecond: true, 500 * time.Millisecond: false} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Runtime, Site: stats, Time: time.Second, Count: 9},
+			{Category: ledger.Code, Group: "main.main", Site: placeOf("main.main", 7), Time: time.Second - ran, Count: 9},
+			{Category: ledger.Code, Group: "main.main", Site: stats, Time: ran, Count: 9},
+		}}
+		if err := l.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; f.Kind != diagnose.Runtime || (f.Gain > 0) != bound || strings.HasSuffix(f.Basis, "without the code there") == bound {
+			t.Errorf("ran for %v: %s gains %v (%s)", ran, f.Title, f.Gain, f.Basis)
+		}
+	}
+}
+
 // The runtime takes the processor from a long system call if another goroutine is ready, so the time of
 // such calls is no part of a bound.
 func TestNoBoundIfOthersRunDuringCalls(t *testing.T) {

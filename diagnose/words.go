@@ -1036,6 +1036,9 @@ func (d *diagnosis) runtime(f *verdict.Finding, c *cause, lost string) {
 	}
 	f.Title = fmt.Sprintf("The world was stopped, but not for the collector: that took %s of the capacity, most at %s.", lost, short(most.Site))
 	f.Where = d.from(most.Site, most.Callers)
+	if ratio(d.at[visited{ledger.Code, most.Site}].time, d.l.Capacity) >= worthTelling {
+		without(f, "the stops", "without the code there")
+	}
 	if f.Advice = "Stop all goroutines less often: runtime.ReadMemStats, goroutine profiles and changes of GOMAXPROCS do. Package runtime/metrics does not."; strings.HasPrefix(most.Site.Func, "testing.") {
 		f.Advice = "Package testing does that when it starts and stops its timer: have a benchmark run for longer (-benchtime), and stop the timer less often."
 	}
