@@ -134,6 +134,23 @@ func TestEmptyRecording(t *testing.T) {
 	}
 }
 
+// TestSeveralRecordings: if several processes recorded, the name of the one that the verdict is about
+// is printed.
+func TestSeveralRecordings(t *testing.T) {
+	from, f := t.TempDir(), runFlags{dir: t.TempDir()}
+	for name, size := range map[string]int{"app.1.trace": 10, "app.2.trace": 30, "child.3.trace": 20} {
+		if err := os.WriteFile(filepath.Join(from, name), make([]byte, size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var errs bytes.Buffer
+	longest, err := f.keep(stdio{err: &errs}, from)
+	want := filepath.Join(f.dir, "app.2.trace")
+	if last := "bottleneck: the verdict is that of " + want + ", the largest of 3 recordings\n"; err != nil || longest != want || !strings.HasSuffix(errs.String(), last) {
+		t.Errorf("%q, %v, %q; want %q", longest, err, &errs, last)
+	}
+}
+
 // TestRun goes the whole way with a program that imports nothing.
 func TestRun(t *testing.T) {
 	if !testenv.All() {

@@ -163,6 +163,7 @@ func checkProgram(args []string) error {
 func (f *runFlags) keep(std stdio, dir string) (longest string, err error) {
 	found, err := os.ReadDir(dir)
 	most := int64(-1) // an empty one is better than none: it has a reason
+	kept := 0
 	for _, e := range found {
 		name := filepath.Join(f.dir, e.Name())
 		if !strings.HasSuffix(name, ".trace") {
@@ -179,6 +180,10 @@ func (f *runFlags) keep(std stdio, dir string) (longest string, err error) {
 			longest, most = name, st.Size()
 		}
 		fmt.Fprintf(std.err, "bottleneck: recorded %s, %s\n", oneLine(name), bytesOf(st.Size()))
+		kept++
+	}
+	if kept > 1 {
+		fmt.Fprintf(std.err, "bottleneck: the verdict is that of %s, the largest of %d recordings\n", oneLine(longest), kept)
 	}
 	return longest, err
 }
