@@ -416,8 +416,8 @@ func (d *diagnosis) mergeShort() {
 	for _, c := range d.causes {
 		blocking := d.byKey[key{kind: Blocking, place: c.place}]
 		switch {
-		case c.kind != Syscalls || blocking == nil:
-		case c.lost+blocking.lost > time.Duration(c.count)*longCall && !d.startsCommands(c):
+		case c.kind != Syscalls || blocking == nil || d.startsCommands(c): // see mergeCommands
+		case c.lost+blocking.lost > time.Duration(c.count)*longCall:
 			blocking.take(c)
 		default:
 			d.blocks(c, blocking)
@@ -442,7 +442,8 @@ func (d *diagnosis) mergeCommands() {
 
 // blocks adds the processors that were idle to the system calls at a place.
 func (d *diagnosis) blocks(c, idle *cause) {
-	c.blocked, idle.count = c.blocked+idle.lost, 0 // a gap is not a call
+	c.blocked, idle.count = c.blocked+idle.lost-idle.alone, 0 // a gap is not a call
+	c.name = cmp.Or(c.name, idle.name)
 	c.take(idle)
 }
 
@@ -902,7 +903,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Collector}, true
 	case nothing && r.Category == ledger.NoWork:
 		return key{kind: NoWork}, true
-	case nothing, r.Category == ledger.WakeUp && (ran == d.called(r.Group) || !d.setsPace(ran)):
+	case nothing, r.Category == ledger.WakeUp && (r.Wait == timeline.WaitCreated.String() && ran == d.called(r.Group) || !d.setsPace(ran)):
 		return key{kind: HandOver}, true
 	case ran == ledger.Several:
 		return key{kind: Starved}, true

@@ -330,6 +330,10 @@ func TestSentences(t *testing.T) {
 			sentence: handOver + "; goroutines ran for only 2 µs at a time."},
 		{rows: []ledger.Row{idle(ledger.Scheduler, "chan-receive", "", 900*ms), idle(ledger.WakeUp, "chan-receive", ledger.None, 100*ms)},
 			sentence: "The scheduler took 45% of the capacity, from one goroutine to the next (9 times), and processors were idle for 5% until goroutines ran that others had woken."},
+		// Of stages of one function, which wake each other, the slow one sets the pace.
+		{rows: []ledger.Row{idle(ledger.WakeUp, "chan-receive", "main.take", time.Second)}, boxes: []bottle.Box{box("main.take", 8, time.Second, 1)},
+			sentence: "While main.take ran, and no others, the other processors had nothing to do or were waking up: 50% of the capacity.",
+			advice:   "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."},
 		// Two goroutines that take turns, and a third processor.
 		{rows: []ledger.Row{turn("main.take", "main.work", 300*ms), turn("main.work", "main.take", 280*ms), {Category: ledger.NoWork, Beside: "main.take", Time: 400 * ms, Count: 1}, {Category: ledger.NoWork, Beside: "main.work", Time: 400 * ms, Count: 1}},
 			change:   func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 3, 3*time.Second },
@@ -469,7 +473,11 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "main.take", Wait: "created", Beside: ledger.None, Time: time.Second, Count: 9}},
 			sentence: "Waiting for timers that start goroutines (time.AfterFunc) left 50% of the capacity idle, most for main.take (50%).",
 			advice:   "A ticker, a rate limiter or a deadline sets the pace there, not the processors."},
-		{rows: []ledger.Row{idle(ledger.Outside, "created", ledger.None, 1200*ms)}, // with the place of those that wait for them
+		// A timer that cancels a context does so for those that wait for it.
+		{rows: []ledger.Row{{Category: ledger.Outside, Group: "context.WithDeadlineCause.func2", Wait: "created", Beside: ledger.None, Time: 1200 * ms, Count: 9}},
+			pairs:    pair(contention.SelectKind, stackOf("main.take", 3), "context.WithDeadlineCause.func2"),
+			sentence: "Waiting for a timer at main.take main.go:3 left 60% of the capacity idle."},
+		{rows: []ledger.Row{idle(ledger.Outside, "created", ledger.None, 1200*ms)}, // for which others wait
 			sentence: "Waiting for timers that start goroutines (time.AfterFunc) left 60% of the capacity idle, most for main.take (60%).",
 			advice:   "A ticker, a rate limiter or a deadline sets the pace there, not the processors."},
 		{change: tasks(2_000_000, 800), sentence: `Tiny tasks: 2,000,000 of "load" ran for 800 ns each, on average.`},
@@ -598,6 +606,7 @@ func textsOf(t *testing.T, field string) (parts []*regexp.Regexp) {
 
 // adviceOf is the advice that goes with each sentence.
 var adviceOf = map[string]string{
+	"Waiting for a timer at main.take main.go:3 left 60% of the capacity idle.":                                                                                                                                                                        "A ticker, a rate limiter or a deadline sets the pace there, not the processors.",
 	"Handing over: processors were idle for 46% of the capacity until goroutines ran that others had woken, or had none to run (20 times), most for main.take (10%) and main.work (9%).":                                                               "Hand over less often: do more for each message, or let one goroutine do both parts.",
 	"Long system calls at main.take main.go:3 held processors for 9% of the capacity, and left 2% idle (900 calls).":                                                                                                                                   "Have more of them under way at a time, or fewer (fsync, small reads).",
 	"Done once: processors had nothing to do for 35% of the capacity while main.take ran, which others waited for at main.take main.go:3.":                                                                                                             "Divide that among goroutines, begin it earlier, or let the others do other work until it is done.",

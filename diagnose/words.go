@@ -122,7 +122,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		f.Title, f.Advice = idles("Sleeping", at, lost, d.times(c, "time", "times")), "Wait for what is expected instead of sleeping, if the program has work to do."
 	case Timer:
 		f.Title = idles("Waiting for a timer", at, lost, d.times(c, "time", "times"))
-		if top.Wait == timeline.WaitCreated.String() {
+		if top.Wait == timeline.WaitCreated.String() && (c.place == (timeline.Place{}) || symbol.IsProgram(top.Group, "")) {
 			f.Title = fmt.Sprintf("Waiting for timers that start goroutines (time.AfterFunc) left %s of the capacity idle, most for %s.", lost, d.mostGroups(c, 2))
 			f.Where = d.hotPlaces(top.Group)
 		}
