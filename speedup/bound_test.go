@@ -182,6 +182,7 @@ func TestUnsuitablePairsAreReported(t *testing.T) {
 		{"a baseline with company", "w 0 run; m 0 run; end 100", "w 0 run; w 0 run; end 50", "did not run alone: for 100% of its time"},
 		{"twice the work", "w 0 run; end 40", "w 0 run; w 0 run; end 50", "ran for 40 ns in one run and for 100 ns in the other: goroutines may have slowed each other down, such as by writing to the same cache lines. Otherwise the two runs did different work, or the other had fewer processors of the machine than GOMAXPROCS, and"},
 		{"half the work", "w 0 run; end 300", "w 0 run; w 0 run; end 50", "ran for 300 ns in one run and for 100 ns in the other: the two runs may have done different work, and"},
+		{"more work, but mostly waits", "w 0 sleep 99 run; end 100", "w 0 sleep 46 run; w 0 sleep; end 50", ""},
 		{"another function in one of them", "w 0 run 60 exit; m 60 run; end 100", "w 0 run; w 0 run; end 40", "main.other"},
 	} {
 		procs := 2

@@ -113,7 +113,7 @@ func differentWork(single, multi *run) (w []string) {
 		return w
 	}
 	one, many := time.Duration(single.survey.all.running), time.Duration(multi.survey.all.running)
-	if r := float64(many) / float64(max(1, one)); one > 0 && (r < leastWork || r > mostWork) {
+	if r := float64(many) / float64(max(1, one)); one > 0 && (r < leastWork || r > mostWork) && (ran(single, one) || ran(multi, many)) {
 		why := "the two runs may have done different work, and the stack then means nothing"
 		if many > one {
 			why = "goroutines may have slowed each other down, such as by writing to the same cache lines. Otherwise the two runs did different work, or the other had fewer processors of the machine than GOMAXPROCS, and the stack means nothing"
@@ -128,11 +128,17 @@ func differentWork(single, multi *run) (w []string) {
 }
 
 // The running times of two runs of the same work differ because of caches and parallel overhead,
-// but mostly by no more than these factors.
+// but mostly by no more than these factors. Those of a program that mostly waits do not matter.
 const (
-	leastWork = 0.7
-	mostWork  = 2
+	leastWork    = 0.7
+	mostWork     = 2
+	mostlyWaited = 0.1 // of the run
 )
+
+// ran reports whether the goroutines of the run ran for a part of it that matters.
+func ran(r *run, running time.Duration) bool {
+	return float64(running) >= mostlyWaited*float64(r.account.Wall)
+}
 
 // different returns up to three start functions that ran for at least a tenth of the running time
 // in one run and are missing in the other. Workers may be missing in a single-threaded run, where

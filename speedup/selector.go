@@ -17,8 +17,8 @@ import (
 // The zero value chooses automatically. Among the start functions with at least two goroutines that
 // lived at the same time, it takes the one whose goroutines ran longest in the run with many
 // workers. If there is none, it takes the start functions that each ran for a twentieth of the time
-// or more, if some lived at the same time: the stages of a pipeline. Otherwise it takes all
-// goroutines of the program.
+// or more: the stages of a pipeline, or a single worker without the goroutine that waits for it. If
+// nothing ran, it takes all goroutines of the program.
 type Selector struct {
 	name      string
 	functions []string // start functions that it names
@@ -44,8 +44,7 @@ func byExactFunctions(names ...string) Selector {
 	return Selector{name: strings.Join(names, ","), functions: names, match: func(g *timeline.Goroutine) bool { return slices.Contains(names, g.Func) }}
 }
 
-// everyone is the name of the selector of all goroutines of the application. It is the automatic
-// choice if no two of them live at the same time, as in a serial program.
+// everyone is the name of the selector of all goroutines of the application.
 const everyone = "all goroutines"
 
 var everyWorker = Selector{name: everyone, match: func(g *timeline.Goroutine) bool { return g.Func != "" }}

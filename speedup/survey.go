@@ -197,7 +197,7 @@ func (s *survey) Workers() (Selector, error) {
 	if s.all.peak == 0 {
 		return Selector{}, errors.New("no goroutine of the program has a name: name the workers")
 	}
-	if names := s.stages(); s.together(names) > 1 {
+	if names := s.stages(); len(names) > 0 {
 		return byExactFunctions(names...), nil
 	}
 	return everyWorker, nil
