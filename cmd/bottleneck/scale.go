@@ -234,6 +234,9 @@ func newTarget(command []string) (*target, error) {
 			return nil, usagef("the command's -%s is set by bottleneck: leave it out%s", own, instead)
 		}
 	}
+	if t.has("json") {
+		return nil, usagef("the command's -json hides the results of benchmarks: leave it out")
+	}
 	if t.has("count") {
 		return nil, usagef("the command has a -count of its own: give it before --, so that every run has its own trace")
 	}
@@ -432,8 +435,14 @@ func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 				}
 				args = slices.Insert(args, 2, "-exec="+wrapper)
 			}
-			if _, err := r.run(ctx, args, width, run); err != nil {
+			out, err := r.run(ctx, args, width, run)
+			if err != nil {
 				return nil, err
+			}
+			if r.target.iterations > 0 { // given by the command or counted: of one benchmark
+				if _, _, err := r.target.result(out); err != nil {
+					return nil, err
+				}
 			}
 			if r.target.kind == goTest {
 				run.used, _ = usage.ReadFile(counts) // those of the go command are of no use
@@ -523,9 +532,13 @@ func outputOf(out string) string {
 	return "; its output: " + out
 }
 
-// lastLines returns the end of an output in one line; for a panic, its beginning.
+// lastLines returns the end of an output in one line; for a panic, its beginning, and for a wrong flag
+// what precedes the usage.
 func lastLines(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
+	if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "Usage of ") }); i > 0 {
+		lines = lines[:i]
+	}
 	const most = 5
 	if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "panic: ") }); i >= 0 {
 		lines = lines[i:min(len(lines), i+1)]

@@ -228,6 +228,8 @@ func TestScale(t *testing.T) {
 		t.Error(err)
 	}
 	bottleneck("scale", "-cpu", "1", "--", self, "-test.run=^$", "-test.bench=Nobody").want(t, exitFailure, "", "no benchmark has run")
+	bottleneck("scale", "-cpu", "1", "--", self, "-test.run=^$", "-test.bench=ScaledCause/(spin|lock)", "-test.benchtime=2x").want(t, exitFailure, "", "2 benchmarks match (BenchmarkScaledCause/spin, BenchmarkScaledCause/lock)")
+	bottleneck("scale", "-cpu", "1", "--", self, "-test.run=^$", "-test.bench=Scaled$", "-test.benchtime=soon").want(t, exitFailure, "", `its output: invalid value "soon" for flag -test.benchtime: invalid duration`)
 }
 
 // The speed-up of each round does not depend on which run was chosen.
@@ -274,6 +276,7 @@ func TestScaleErrors(t *testing.T) {
 		{"-- go test -cpu 4 .", "-cpu is set by"},
 		{"-- x.test -test.trace=y", "-trace is set by bottleneck: leave it out (see"},
 		{"-- go test -bench . -count=3", "-count of its own"},
+		{"-- go test -bench . -json", "-json hides"},
 	} {
 		bottleneck(append([]string{"scale"}, strings.Fields(tt.args)...)...).want(t, exitUsage, "", tt.want)
 	}
