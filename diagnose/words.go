@@ -111,6 +111,9 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Title = fmt.Sprintf("Long system calls at %s held processors for %s of the capacity, and left %s idle%s.", at, format.Percent(busy, d.l.Capacity), lost, times)
 		}
 		f.Advice = "Have more of them under way at a time, or fewer (fsync, small reads)."
+		if strings.HasSuffix(top.Callee, "Flock") {
+			f.Advice = "A lock of a file lets one of them in at a time: hold it for less time."
+		}
 		if command(top) {
 			f.Title, f.Advice = idles("Waiting for a command (os/exec)", at, lost, ""), slowCommand
 		}
