@@ -26,7 +26,8 @@ import (
 //	           to less than 80 %, and the workers were nearly always busy;
 //	coarse     if it has at most 8 tasks a processor, three quarters of them take at least
 //	           100 times the overhead of a task, and the processors were used to less than
-//	           80 % while they were under way;
+//	           80 % while they were under way; unknown if they were blocked for about as
+//	           long as processors idled;
 //	straggler  if under such use the largest task alone takes longer than all would on all
 //	           processors, or at least half as long, and if it came last that would be
 //	           why processors idled. One that was not measured because it was preempted
@@ -450,6 +451,11 @@ func (v *verdict) coarse() bool {
 			v.each("at most "), v.usage(), one(c.Tasks, "it", "they"), v.p.Source)
 		return false
 	}
+	if waited := v.waited(); waited >= explained*v.idle() {
+		v.because("%s while the processors were %s, but %s blocked for at least %s%s, which no other size of task shortens: find what %s for (bottleneck contention)",
+			v.each(""), v.usage(), one(c.Tasks, "it was", "they were"), duration(waited), one(c.Tasks, "", " in all"), one(c.Tasks, "it waits", "they wait"))
+		return false
+	}
 	c.Diagnosis, c.Split = Coarse, split
 	v.because("%s on %s%s: few and large", tasks(c.Tasks), processors(procs),
 		one(c.Tasks, " executes "+duration(v.mean), fmt.Sprintf(", three quarters of them execute %s or more", duration(v.p25))))
@@ -513,13 +519,27 @@ func (v *verdict) dominates(largest, total float64) bool {
 // long as they would if it came last. It took longer if other programs ran at the same time.
 func (v *verdict) late(largest, total float64) bool {
 	procs := float64(v.p.allProcs())
-	idle := v.c.ActiveShare * float64(v.p.Wall) * procs * (1 - v.lost) * (1 - v.utilization)
 	took := largest
 	if run := &v.p.Run; run.CPU > 0 {
 		took *= 1 + float64(v.delayed)/float64(run.CPU)
 	}
 	took = max(largest, min(took, max(float64(v.c.WallNS.Max()), float64(v.c.Longest))))
-	return largest >= total/procs/2 && took*(procs-1) >= explained*idle
+	return largest >= total/procs/2 && took*(procs-1) >= explained*v.idle()
+}
+
+// idle returns the time for which processors idled while the class was under way, summed over them.
+func (v *verdict) idle() float64 {
+	return v.c.ActiveShare * float64(v.p.Wall) * float64(v.p.allProcs()) * (1 - v.lost) * (1 - v.utilization)
+}
+
+// waited returns the least time for which the tasks waited for something else than a processor. If each
+// can have a processor, one that is ready has waited for the wake-up.
+func (v *verdict) waited() float64 {
+	ready, _, _ := v.ready()
+	if v.c.Tasks <= v.p.allProcs() {
+		ready = float64(v.delayed)
+	}
+	return max(0, v.off()-ready)
 }
 
 // instances returns the number of programs in the profile.

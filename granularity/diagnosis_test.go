@@ -279,6 +279,18 @@ func TestReadyIsNotBlocked(t *testing.T) {
 	}
 }
 
+// Few large tasks are not too large if processors idle while they wait for each other.
+func TestFewTasksThatWaitAreNotCoarse(t *testing.T) {
+	for blocked, want := range map[time.Duration]Diagnosis{400 * time.Millisecond: Unknown, 100 * time.Millisecond: Coarse} {
+		p := run{procs: 2, tasks: 2, each: 600 * time.Millisecond, blocked: blocked, utilization: 0.6}.profile()
+		p.Run.Ready = 500 * time.Millisecond // until their processors woke up
+		d, text := verdictOn(p)
+		if d != want || strings.Contains(text, "blocked for at least 800ms in all, which no other size of task shortens") != (want == Unknown) {
+			t.Errorf("two tasks that wait for %v each: %s, because %q; want %s", blocked, d, text, want)
+		}
+	}
+}
+
 // A class is not blocked because other programs preempt a few of its tasks for long.
 func TestFewLongPreemptionsAreNotBlocking(t *testing.T) {
 	p := run{procs: 2, tasks: 100_000, each: 40, utilization: 0.9}.profile()
