@@ -199,7 +199,7 @@ func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 		if _, short := d.shortSlices(); short {
 			return f.Lost + d.of[ledger.Code]/4
 		}
-	case c.kind == Tracing, c.kind == Collector && d.asksInTests(), c.kind == Runtime && !slices.ContainsFunc(f.Where, d.own):
+	case c.kind == Tracing, c.kind == Collector && d.asksInTests(), c.kind == Runtime && !slices.ContainsFunc(f.Where, d.own) && d.finalizers() < c.lost/2:
 		return 0
 	}
 	return f.Lost

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -108,5 +110,27 @@ func TestCodeBeforeAWait(t *testing.T) {
 		if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; f.Kind != diagnose.Saturated || f.Where[0] != want {
 			t.Errorf("%v elsewhere: %s %v, want %v first", ran, f.Title, f.Where, want)
 		}
+	}
+}
+
+// Finalizers are code of the program in a goroutine of the runtime. Those that wait for what they release
+// show where.
+func TestPlaceOfFinalizers(t *testing.T) {
+	const finalizers = "runtime.runFinalizers"
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+		{Category: ledger.Runtime, Time: 900 * time.Millisecond, Count: 9},
+		{Category: ledger.Code, Group: "main.main", Site: placeOf("main.main", 7), Time: 1100 * time.Millisecond, Count: 9},
+	}}
+	if err := l.CheckValid(); err != nil {
+		t.Fatal(err)
+	}
+	release := contention.Party{Group: finalizers, Stack: stackOf("main.release", 36, "main.acquire.func1", 28)}
+	f := diagnose.New(diagnose.Results{
+		Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{{Kind: bottle.Runtime, Group: finalizers, Running: 880 * time.Millisecond}}},
+		Contention: &contention.Profile{Duration: time.Second, Pairs: []contention.Wait{
+			{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: "main.main", Stack: stackOf("main.acquire", 25)}, Owner: release, Blamed: time.Second, Contentions: 9}}},
+	}).Findings[0]
+	if f.Kind != diagnose.Runtime || len(f.Where) != 1 || f.Where[0] != placeOf("main.release", 36) {
+		t.Errorf("%s: %s %v", f.Kind, f.Title, f.Where)
 	}
 }

@@ -313,6 +313,8 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{{Category: ledger.Tracer, Group: "runtime.traceAdvancer", Time: 800 * ms, Count: 9}},
 			sentence: "Tracing itself took 40% of the capacity: the other numbers are those of a program that is slower than usual."},
 		{rows: []ledger.Row{{Category: ledger.Runtime, Time: time.Second, Count: 9}}, sentence: "The runtime took 50% of the capacity besides the collector."},
+		{rows: []ledger.Row{{Category: ledger.Runtime, Time: time.Second, Count: 9}}, boxes: []bottle.Box{{Kind: bottle.Runtime, Group: "runtime.runFinalizers", Running: 900 * ms}},
+			sentence: "Finalizers and cleanups (runtime.SetFinalizer, AddCleanup) ran for 45% of the capacity."},
 		{rows: []ledger.Row{{Category: ledger.Runtime, Site: placeOf("main.stats", 3), Time: time.Second, Count: 9}},
 			sentence: "The world was stopped, but not for the collector: that took 50% of the capacity, most at main.stats main.go:3."},
 		{rows: []ledger.Row{{Category: ledger.Runtime, Site: placeOf("testing.(*B).StartTimer", 3), Time: time.Second, Count: 9}},
@@ -609,6 +611,7 @@ func textsOf(t *testing.T, field string) (parts []*regexp.Regexp) {
 
 // adviceOf is the advice that goes with each sentence.
 var adviceOf = map[string]string{
+	"Finalizers and cleanups (runtime.SetFinalizer, AddCleanup) ran for 45% of the capacity.":                                                                                                                                                          "Do that where the program is done with an object, such as in Close: the runtime runs them only after a collection, and finalizers one after the other.",
 	"Waiting for a timer at main.take main.go:3 left 60% of the capacity idle.":                                                                                                                                                                        "A ticker, a rate limiter or a deadline sets the pace there, not the processors.",
 	"Handing over: processors were idle for 46% of the capacity until goroutines ran that others had woken, or had none to run (20 times), most for main.take (10%) and main.work (9%).":                                                               "Hand over less often: do more for each message, or let one goroutine do both parts.",
 	"Long system calls at main.take main.go:3 held processors for 9% of the capacity, and left 2% idle (900 calls).":                                                                                                                                   "Have more of them under way at a time, or fewer (fsync, small reads).",

@@ -1034,6 +1034,12 @@ func (d *diagnosis) runtime(f *verdict.Finding, c *cause, lost string) {
 			stopped, most = stopped+r.Time, cmp.Or(most, r)
 		}
 	}
+	if ran := d.finalizers(); ran > c.lost/2 {
+		f.Title = fmt.Sprintf("Finalizers and cleanups (runtime.SetFinalizer, AddCleanup) ran for %s of the capacity.", format.Percent(ran, d.l.Capacity))
+		f.Advice = "Do that where the program is done with an object, such as in Close: the runtime runs them only after a collection, and finalizers one after the other."
+		f.Where = d.finalizersAt()
+		return
+	}
 	if stopped < c.lost/2 || most == nil {
 		return
 	}
@@ -1045,6 +1051,37 @@ func (d *diagnosis) runtime(f *verdict.Finding, c *cause, lost string) {
 	if f.Advice = "Stop all goroutines less often: runtime.ReadMemStats, goroutine profiles and changes of GOMAXPROCS do. Package runtime/metrics does not."; strings.HasPrefix(most.Site.Func, "testing.") {
 		f.Advice = "Package testing does that when it starts and stops its timer: have a benchmark run for longer (-benchtime), and stop the timer less often."
 	}
+}
+
+// isFinalizer reports whether a group of goroutines runs the program's finalizers or cleanups.
+func isFinalizer(group string) bool {
+	return group == "runtime.runFinalizers" || group == "runtime.runfinq" || group == "runtime.runCleanups"
+}
+
+// finalizers returns how long finalizers and cleanups ran.
+func (d *diagnosis) finalizers() (ran time.Duration) {
+	if d.Graph != nil {
+		for i := range d.Graph.Boxes {
+			if b := &d.Graph.Boxes[i]; isFinalizer(b.Group) {
+				ran += b.Running
+			}
+		}
+	}
+	return ran
+}
+
+// finalizersAt returns the place where finalizers and cleanups ended the longest waits, if any.
+func (d *diagnosis) finalizersAt() []timeline.Place {
+	ended := map[timeline.Place]time.Duration{}
+	if d.Contention != nil {
+		for i := range d.Contention.Pairs {
+			if w := &d.Contention.Pairs[i]; isFinalizer(w.Owner.Group) {
+				p, _ := d.placeIn(w.Owner.Stack)
+				ended[p] += w.Blamed
+			}
+		}
+	}
+	return d.places(largest(ended, timeline.Place.Compare))
 }
 
 // smallHeap is the size up to which a heap four times as large is cheap.
