@@ -18,7 +18,8 @@ import (
 //	blocked    if its tasks were blocked for more than half of their time;
 //	too many   workers: if they have more workers than there are processors, all of these
 //	           are used, and each task waits for a processor for a third of its time, since
-//	           many are under way at a time;
+//	           many are under way at a time, unless tasks of less than a time slice of
+//	           the scheduler wait: they do not wait for a processor alone;
 //	fine       if it has at least 16 tasks a processor and 100 in all, the overhead of
 //	           a task is 5 % or more of what an average one costs, and at
 //	           least two can be merged into one so that 8 a processor remain;
@@ -86,6 +87,7 @@ const (
 	leastWakeUp     = 3 * time.Microsecond
 	noOverhead      = 50 * time.Microsecond // an empty task costs less on any machine
 	leastBlocked    = time.Microsecond      // per task on average: the accuracy of clocks
+	timeSlice       = 10 * time.Millisecond // a shorter task leaves its processor only to wait for something else
 )
 
 // verdict is the state of the diagnosis of one class.
@@ -590,7 +592,7 @@ func (v *verdict) idleWorkers() bool {
 func (v *verdict) tooManyWorkers() bool {
 	c, procs := v.c, v.p.allProcs()
 	if uint64(c.Workers) <= procs || !(v.utilization >= fullUtilization) || !(v.underWay() >= crowded*float64(procs)) || len(c.Reasons) > 0 ||
-		v.many() && v.small() || v.mean < float64(v.most) || v.mean*float64(c.Tasks) < 0.5*v.c.ActiveShare*float64(v.p.Wall)*float64(procs) {
+		v.many() && v.small() || v.mean < float64(v.most) || v.medianOff() && v.mean < float64(timeSlice) || v.mean*float64(c.Tasks) < 0.5*v.c.ActiveShare*float64(v.p.Wall)*float64(procs) {
 		return false
 	}
 	c.Diagnosis = TooManyWorkers
