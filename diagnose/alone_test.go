@@ -214,8 +214,8 @@ func TestBoundIfGoroutinesThenOverlap(t *testing.T) {
 	}
 }
 
-// A short wait of goroutines that mostly wait for something else is no bound for either of the two: one
-// repair may let goroutines run at the same time, and so shorten both.
+// A short wait of goroutines that mostly wait for something else is no bound for either of the
+// two: one repair may let goroutines run at the same time, and so shorten both.
 func TestNoBoundOfAShortWaitAmongOthers(t *testing.T) {
 	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
 		{Category: ledger.Outside, Group: "main.take", Site: placeOf("main.take", 7), Wait: "sleep", Beside: ledger.None, Time: 1600 * time.Millisecond, Count: 9},
@@ -249,8 +249,8 @@ func TestBoundWithoutStops(t *testing.T) {
 	}
 }
 
-// The runtime takes the processor from a long system call if another goroutine is ready, so the time of
-// such calls is no part of a bound.
+// The runtime takes the processor from a long system call if another goroutine is ready, so the
+// time of such calls is no part of a bound.
 func TestNoBoundIfOthersRunDuringCalls(t *testing.T) {
 	for length, want := range map[time.Duration]string{
 		5 * time.Microsecond:   "more goroutines may run at a time",
@@ -337,8 +337,8 @@ func TestSleepersRunNotBesideOthers(t *testing.T) {
 	}
 }
 
-// Commands are started one at a time because of a semaphore: for which processors are idle while one is
-// started, and while the library waits for it in a goroutine of its own.
+// Commands are started one at a time because of a semaphore: for which processors are idle while
+// one is started, and while the library waits for it in a goroutine of its own.
 func TestCommandsPastALimit(t *testing.T) {
 	const ms = time.Millisecond
 	main, convert := placeOf("main.main", 5), placeOf("main.convert", 9)

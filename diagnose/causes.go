@@ -689,9 +689,10 @@ func (d *diagnosis) mergeUnder() {
 	}
 }
 
-// mergeBeside adds to a lock, a limit, what is done once, or what is outside, the smaller time in which processors were
-// idle because some of the goroutines that wait for it ran, and no others, if two or more of these
-// waited on average: without that wait, another one would have run beside them.
+// mergeBeside adds to a lock, a limit, what is done once, or what is outside, the smaller time in
+// which processors were idle because some of the goroutines that wait for it ran, and no others,
+// if two or more of these waited on average: without that wait, another one would have run beside
+// them.
 func (d *diagnosis) mergeBeside() {
 	for _, wait := range d.causes {
 		switch wait.kind {

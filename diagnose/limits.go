@@ -229,8 +229,9 @@ type inside struct {
 	file  bool    // see throughFile
 }
 
-// starts returns the function that starts the goroutines of a group if they are those of a server, which
-// have the names of the program's functions while they call these. Otherwise it returns the group.
+// starts returns the function that starts the goroutines of a group if they are those of a
+// server, which have the names of the program's functions while they call these. Otherwise it
+// returns the group.
 func (d *diagnosis) starts(group string) string {
 	if b := d.boxes[group]; b != nil && len(b.Starts) == 1 && d.boxes[b.Starts[0]] != nil {
 		return b.Starts[0]
@@ -243,8 +244,9 @@ func (d *diagnosis) past(l *limit, group string) bool {
 	return l.holders[d.starts(group)] > l.waited/20
 }
 
-// holds reports whether the goroutines of a cause end waits at a limit or start after such a wait, and
-// others waited there for at least half of the time for which the cause left processors idle.
+// holds reports whether the goroutines of a cause end waits at a limit or start after such a
+// wait, and others waited there for at least half of the time for which the cause left processors
+// idle.
 func (d *diagnosis) holds(l *limit, c *cause) bool {
 	if 2*l.waited*time.Duration(d.l.Procs) < c.lost {
 		return false

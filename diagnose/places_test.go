@@ -94,8 +94,8 @@ func TestPlaceOfATaskIsNotThatOfItsPool(t *testing.T) {
 	}
 }
 
-// Without samples, the code before a wait counts at the line of the wait. If enough of the same group ran
-// elsewhere, until the scheduler preempted it, that is where it computes.
+// Without samples, the code before a wait counts at the line of the wait. If enough of the same
+// group ran elsewhere, until the scheduler preempted it, that is where it computes.
 func TestCodeBeforeAWait(t *testing.T) {
 	lock, hash := placeOf("main.add", 18), placeOf("main.hash", 44)
 	for ran, want := range map[time.Duration]timeline.Place{500 * time.Millisecond: hash, 200 * time.Millisecond: lock} {
@@ -113,8 +113,8 @@ func TestCodeBeforeAWait(t *testing.T) {
 	}
 }
 
-// Finalizers are code of the program in a goroutine of the runtime. Those that wait for what they release
-// show where.
+// Finalizers are code of the program in a goroutine of the runtime. Those that wait for what they
+// release show where.
 func TestPlaceOfFinalizers(t *testing.T) {
 	const finalizers = "runtime.runFinalizers"
 	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{

@@ -238,7 +238,8 @@ func TestSentences(t *testing.T) {
 			sentence: "Long system calls at main.take main.go:3 held processors for 9% of the capacity, and left 20% idle (2,000 calls)."},
 		{rows: []ledger.Row{{Category: ledger.Syscall, Group: "main.take", Site: placeOf("main.take", 3), Time: 180 * ms, Count: 900}, idle(ledger.Outside, "syscall", ledger.None, 40*ms)},
 			sentence: "Long system calls at main.take main.go:3 held processors for 9% of the capacity, and left 2% idle (900 calls)."},
-		// While one goroutine does what is done once, others of its group wait for it, which would run beside it.
+		// While one goroutine does what is done once, others of its group wait for it,
+		// which would run beside it.
 		{rows: []ledger.Row{idle(ledger.Idle, "once", "main.take", 600*ms), alone("main.take", 100*ms)}, boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 4, Running: 100 * ms, SelfParallelism: 1, Sites: map[string][]bottle.Site{"once": {{Func: "main.take", File: "/src/main.go", Line: 3, Time: 2 * time.Second}}}}},
 			sentence: "Done once: processors had nothing to do for 35% of the capacity while main.take ran, which others waited for at main.take main.go:3."},
 		// A goroutine that sleeps between where it acquires and releases a lock has the lock.
@@ -477,14 +478,14 @@ func TestSentences(t *testing.T) {
 			advice:   "A goroutine that yields is ready at once, whether or not it has anything to do. If it yields until something has happened, wait for that instead (a channel, a sync.Cond)."},
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "main.take", Wait: "created", Beside: ledger.None, Time: time.Second, Count: 9}},
 			sentence: "Waiting for timers that start goroutines (time.AfterFunc) left 50% of the capacity idle, most for main.take (50%).",
-			advice:   "A ticker, a rate limiter or a deadline sets the pace there, not the processors."},
+			advice:   "A ticker, a rate limiter or a deadline sets the pace there, not the processors. If it is meant to, there is nothing to repair."},
 		// A timer that cancels a context does so for those that wait for it.
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "context.WithDeadlineCause.func2", Wait: "created", Beside: ledger.None, Time: 1200 * ms, Count: 9}},
 			pairs:    pair(contention.SelectKind, stackOf("main.take", 3), "context.WithDeadlineCause.func2"),
 			sentence: "Waiting for a timer at main.take main.go:3 left 60% of the capacity idle."},
 		{rows: []ledger.Row{idle(ledger.Outside, "created", ledger.None, 1200*ms)}, // for which others wait
 			sentence: "Waiting for timers that start goroutines (time.AfterFunc) left 60% of the capacity idle, most for main.take (60%).",
-			advice:   "A ticker, a rate limiter or a deadline sets the pace there, not the processors."},
+			advice:   "A ticker, a rate limiter or a deadline sets the pace there, not the processors. If it is meant to, there is nothing to repair."},
 		{change: tasks(2_000_000, 800), sentence: `Tiny tasks: 2,000,000 of "load" ran for 800 ns each, on average.`},
 		{change: tasks(1, 900_000_000), sentence: `Too few tasks for 2 processors: 1 of "load", of 900 ms on average.`},
 		{change: tasks(100, 5_000_000, 1, 900_000_000), sentence: `The largest task of "load" ran for 900 ms, and the 101 of them for 13.9 ms each, on average: the others are done before it.`},
@@ -612,7 +613,7 @@ func textsOf(t *testing.T, field string) (parts []*regexp.Regexp) {
 // adviceOf is the advice that goes with each sentence.
 var adviceOf = map[string]string{
 	"Finalizers and cleanups (runtime.SetFinalizer, AddCleanup) ran for 45% of the capacity.":                                                                                                                                                          "Do that where the program is done with an object, such as in Close: the runtime runs them only after a collection, and finalizers one after the other.",
-	"Waiting for a timer at main.take main.go:3 left 60% of the capacity idle.":                                                                                                                                                                        "A ticker, a rate limiter or a deadline sets the pace there, not the processors.",
+	"Waiting for a timer at main.take main.go:3 left 60% of the capacity idle.":                                                                                                                                                                        "A ticker, a rate limiter or a deadline sets the pace there, not the processors. If it is meant to, there is nothing to repair.",
 	"Handing over: processors were idle for 46% of the capacity until goroutines ran that others had woken, or had none to run (20 times), most for main.take (10%) and main.work (9%).":                                                               "Hand over less often: do more for each message, or let one goroutine do both parts.",
 	"Long system calls at main.take main.go:3 held processors for 9% of the capacity, and left 2% idle (900 calls).":                                                                                                                                   "Have more of them under way at a time, or fewer (fsync, small reads).",
 	"Done once: processors had nothing to do for 35% of the capacity while main.take ran, which others waited for at main.take main.go:3.":                                                                                                             "Divide that among goroutines, begin it earlier, or let the others do other work until it is done.",
@@ -645,7 +646,7 @@ var adviceOf = map[string]string{
 	"System calls in the standard library held processors for 30% of the capacity (600,000 calls of 1 µs), most in main.serve (30%).":                                                                                                                  "Make fewer, larger calls: a buffer does that for writes and reads.",
 	"Waiting for system calls at main.take main.go:3 left 50% of the capacity idle.":                                                                                                                                                                   "Have more of them under way at a time, or fewer (fsync, small reads).",
 	"Sleeping at main.take main.go:3 left 50% of the capacity idle.":                                                                                                                                                                                   "Wait for what is expected instead of sleeping, if the program has work to do.",
-	"Waiting for a timer at main.take main.go:3 left 50% of the capacity idle.":                                                                                                                                                                        "A ticker, a rate limiter or a deadline sets the pace there, not the processors.",
+	"Waiting for a timer at main.take main.go:3 left 50% of the capacity idle.":                                                                                                                                                                        "A ticker, a rate limiter or a deadline sets the pace there, not the processors. If it is meant to, there is nothing to repair.",
 	"Waiting for a command (os/exec) at main.take main.go:3 left 50% of the capacity idle.":                                                                                                                                                            "The trace does not cover what the command does: make it faster, or run several at a time.",
 	"Waiting for the network at main.take main.go:3 left 50% of the capacity idle.":                                                                                                                                                                    "The other end sets the pace: have more requests under way at a time, or make it faster.",
 	"Waiting for a pipe or a device left 50% of the capacity idle.":                                                                                                                                                                                    "The other end sets the pace. If that is a command: the trace does not cover what the command does: make it faster, or run several at a time.",

@@ -129,7 +129,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Title = fmt.Sprintf("Waiting for timers that start goroutines (time.AfterFunc) left %s of the capacity idle, most for %s.", lost, d.mostGroups(c, 2))
 			f.Where = d.hotPlaces(top.Group)
 		}
-		f.Advice = "A ticker, a rate limiter or a deadline sets the pace there, not the processors."
+		f.Advice = "A ticker, a rate limiter or a deadline sets the pace there, not the processors. If it is meant to, there is nothing to repair."
 		if c.waits == 1 {
 			f.Advice = "A deadline or a timer ended it, not the program." + d.stuck(&f, c)
 		}
@@ -217,7 +217,8 @@ func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
 	}
 }
 
-// stays returns the longest running time of a goroutine if repairs of a cause shorten waits alone, or 0.
+// stays returns the longest running time of a goroutine if repairs of a cause shorten waits
+// alone, or 0.
 func (d *diagnosis) stays(c *cause) time.Duration {
 	switch c.kind {
 	case Lock, Limit, HandOver, Sleep, Timer, Network:
@@ -530,8 +531,8 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 	}
 }
 
-// herd returns a sentence about goroutines that sync.Cond.Broadcast wakes, of which few have anything to
-// do, if processors were idle mostly until these ran; or else "".
+// herd returns a sentence about goroutines that sync.Cond.Broadcast wakes, of which few have
+// anything to do, if processors were idle mostly until these ran; or else "".
 func (d *diagnosis) herd(c *cause) string {
 	var at timeline.Place
 	var sum time.Duration

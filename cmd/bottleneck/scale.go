@@ -532,8 +532,8 @@ func outputOf(out string) string {
 	return "; its output: " + out
 }
 
-// lastLines returns the end of an output in one line; for a panic, its beginning, and for a wrong flag
-// what precedes the usage.
+// lastLines returns the end of an output in one line; for a panic, its beginning, and for a wrong
+// flag what precedes the usage.
 func lastLines(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "Usage of ") }); i > 0 {
