@@ -329,15 +329,18 @@ func (c *cursor) room(n int, size uintptr) {
 // roomForGs makes room for more goroutines if memory permits. It is called before an event if there
 // is none for the four of an event.
 func (c *cursor) roomForGs() {
-	if n := len(c.d.gs.list); n&(n-1) == 0 { // it may double
+	n := c.d.gs.n + c.d.gs.room() + growth
+	moves, pieces := n > cap(c.states), len(c.d.gs.list)
+	if moves || pieces&(pieces-1) == 0 { // it may double
 		c.room(c.d.gs.n, unsafe.Sizeof(localG{})+unsafe.Sizeof(goState{})+32) // byG grows, too
 	}
-	if !c.full {
-		c.d.gs.grow(&localGPool)
-		if n := c.d.gs.n + c.d.gs.room(); n > cap(c.states) {
-			// slices.Grow would allocate twice as much with the race detector.
-			c.states = append(make([]goState, 0, max(n+n/2, c.expect+c.expect/8)), c.states...)
-		}
+	if c.full {
+		return
+	}
+	c.d.gs.grow(&localGPool)
+	if moves {
+		// slices.Grow would allocate twice as much with the race detector.
+		c.states = append(make([]goState, 0, max(n+n/2, c.expect+c.expect/8)), c.states...)
 	}
 }
 

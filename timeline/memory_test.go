@@ -26,7 +26,7 @@ func TestPassStaysBelowItsMemoryLimit(t *testing.T) {
 		"strings":                     180_000,
 		"long strings":                40_000,
 		"stacks":                      60_000,
-		"goroutines at the same time": 200_000,
+		"goroutines at the same time": 400_000,
 		"waiters for one lock":        200_000,
 	} {
 		if race.Enabled && name != "stacks" {
