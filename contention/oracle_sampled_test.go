@@ -428,7 +428,7 @@ func TestSampledBlameOfLiveLocks(t *testing.T) {
 		}
 	}
 	// The pairs of a run are not independent, and there are few of them on a busy machine.
-	if t.Logf("%d of %d intervals hold the truth", held, stated); float64(held) < 0.9*float64(stated)-1.5*math.Sqrt(float64(stated)) {
+	if t.Logf("%d of %d intervals hold the truth", held, stated); float64(held) < 0.9*float64(stated)-2.5*math.Sqrt(float64(stated)) {
 		t.Errorf("only %d of %d intervals hold the truth", held, stated)
 	}
 }
