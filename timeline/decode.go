@@ -137,8 +137,8 @@ type decoded struct {
 	chunks              []*chunk
 	lastLen             int // records in the last chunk
 	events              int
-	gs                  growing[localG] // without pointers, like the records
-	mostLive            int             // upper bound of the goroutines alive at the same time
+	gs                  localGs // without pointers, like the records
+	mostLive            int     // upper bound of the goroutines alive at the same time
 	more                []moreG
 	names               []string // of functions, ranges and metrics
 	stacks              []*Stack
@@ -210,44 +210,47 @@ func (d *decoded) release() {
 		chunkPool.Put(c)
 	}
 	d.chunks = nil
-	d.gs.release(&localGPool)
+	d.gs.release()
 }
 
-// growing is a table that grows without being copied: a generation may show a million goroutines.
-type growing[T any] struct {
-	list []*[growth]T
-	n    int
+// localGs is a table that grows without being copied: a generation may show a million goroutines.
+// Unlike the pieces of package byindex, its own are used again, by the next generation.
+type localGs struct {
+	pieces []*localGPiece
+	n      int
 }
 
 const (
-	growthBits = 10
-	growth     = 1 << growthBits
+	pieceBits = 10
+	pieceSize = 1 << pieceBits
 )
+
+type localGPiece [pieceSize]localG
 
 // localGPool has pieces, and goStatePool whole tables, because each event needs one of their elements.
 var (
-	localGPool  = sync.Pool{New: func() any { return new([growth]localG) }}
+	localGPool  = sync.Pool{New: func() any { return new(localGPiece) }}
 	goStatePool = sync.Pool{New: func() any { return new([]goState) }}
 )
 
-func (t *growing[T]) at(i int32) *T { return &t.list[i>>growthBits][i&(growth-1)] }
+func (t *localGs) at(i int32) *localG { return &t.pieces[i>>pieceBits][i&(pieceSize-1)] }
 
-// room returns how many more elements there is room for.
-func (t *growing[T]) room() int { return len(t.list)<<growthBits - t.n }
+// room returns how many more goroutines there is room for.
+func (t *localGs) room() int { return len(t.pieces)<<pieceBits - t.n }
 
-func (t *growing[T]) grow(pool *sync.Pool) { t.list = append(t.list, pool.Get().(*[growth]T)) }
+func (t *localGs) grow() { t.pieces = append(t.pieces, localGPool.Get().(*localGPiece)) }
 
-// add adds an element. There must be room.
-func (t *growing[T]) add(v T) {
-	*t.at(int32(t.n)) = v
+// add adds a goroutine. There must be room.
+func (t *localGs) add(l localG) {
+	*t.at(int32(t.n)) = l
 	t.n++
 }
 
-func (t *growing[T]) release(pool *sync.Pool) {
-	for _, p := range t.list {
-		pool.Put(p)
+func (t *localGs) release() {
+	for _, p := range t.pieces {
+		localGPool.Put(p)
 	}
-	*t = growing[T]{}
+	*t = localGs{}
 }
 
 // chunk returns the records of a chunk.
@@ -329,19 +332,24 @@ func (c *cursor) room(n int, size uintptr) {
 // roomForGs makes room for more goroutines if memory permits. It is called before an event if there
 // is none for the four of an event.
 func (c *cursor) roomForGs() {
-	n := c.d.gs.n + c.d.gs.room() + growth
-	moves, pieces := n > cap(c.states), len(c.d.gs.list)
+	n := c.d.gs.n + c.d.gs.room() + pieceSize
+	moves, pieces := n > cap(c.states), len(c.d.gs.pieces)
 	if moves || pieces&(pieces-1) == 0 { // it may double
 		c.room(c.d.gs.n, unsafe.Sizeof(localG{})+unsafe.Sizeof(goState{})+32) // byG grows, too
 	}
 	if c.full {
 		return
 	}
-	c.d.gs.grow(&localGPool)
-	if moves {
-		// slices.Grow would allocate twice as much with the race detector.
-		c.states = append(make([]goState, 0, max(n+n/2, c.expect+c.expect/8)), c.states...)
+	c.d.gs.grow()
+	if !moves {
+		return
 	}
+	want := n + n/2
+	if len(c.states) == 0 && c.meter.Room(int64(c.expect)*int64(unsafe.Sizeof(goState{}))*2) {
+		want = max(want, c.expect+c.expect/8)
+	}
+	// slices.Grow would allocate twice as much with the race detector.
+	c.states = append(make([]goState, 0, want), c.states...)
 }
 
 // goroutine returns the local number of a goroutine, which it adds if it is new.

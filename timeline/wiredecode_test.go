@@ -55,7 +55,7 @@ func unlike(want, got *decoded) string {
 	if ag, bg := localGsOf(want), localGsOf(got); !slices.Equal(ag, bg) {
 		return fmt.Sprintf("goroutines differ: %.300s, the Reader has %.300s", fmt.Sprintf("%+v", bg), fmt.Sprintf("%+v", ag))
 	}
-	a.gs, b.gs = growing[localG]{}, growing[localG]{}
+	a.gs, b.gs = localGs{}, localGs{}
 	if reflect.DeepEqual(a, b) {
 		return ""
 	}
