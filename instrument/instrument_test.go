@@ -276,8 +276,8 @@ func checkSums(t *testing.T, out []byte, p *contention.Profile, profiles *mutexp
 	}
 	charged, unknown := profiles.Mutex()
 	for fn, want := range truth.Mutex.Time {
-		if got := charged[fn]; (got - want).Abs() > want*3/100+handedOff {
-			t.Errorf("%s: charged with %v, in the mutex profile %v; %v hand-off, %d unknown", fn, got, want, handedOff, unknown[fn])
+		if charged.Differ(fn, want) > want*3/100+handedOff {
+			t.Errorf("%s: charged with %v to %v, in the mutex profile %v; %v hand-off, %d unknown", fn, charged.Least[fn], charged.Most[fn], want, handedOff, unknown[fn])
 		}
 	}
 	if t.Failed() {

@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -292,7 +291,7 @@ func outside(s *timeline.Stack, line bool) string {
 
 // agreement describes a profile of the runtime, and how much of it is at call sites with which ours
 // agree. Of unknown waits, the lock is not in the recording.
-func agreement(name string, lines bool, ours map[string]time.Duration, unknown map[string]int) (string, error) {
+func agreement(name string, lines bool, ours mutexprofile.Times, unknown map[string]int) (string, error) {
 	sites, err := delays(name, lines)
 	if err != nil {
 		return "", err
@@ -302,10 +301,10 @@ func agreement(name string, lines bool, ours map[string]time.Duration, unknown m
 	for site, d := range sites {
 		total += d.time
 		n += d.n
-		if math.Abs(float64(ours[site]-d.time)) <= 0.03*float64(d.time)+float64(d.n)*float64(perWait) {
+		if float64(ours.Differ(site, d.time)) <= 0.03*float64(d.time)+float64(d.n)*float64(perWait) {
 			near += d.time
 		} else if os.Getenv("SITES") != "" {
-			log.Print(filepath.Base(name), " ", site, " ", d, ", ours ", ours[site], ", unknown ", unknown[site])
+			log.Print(filepath.Base(name), " ", site, " ", d, ", ours ", ours.Least[site], " to ", ours.Most[site], ", unknown ", unknown[site])
 		}
 	}
 	return fmt.Sprintf("%d, %s; %s", n, short(total), percent(near, total)), nil

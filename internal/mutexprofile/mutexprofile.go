@@ -31,6 +31,7 @@ type park struct {
 	of           *wait
 	before       *park         // of the same wait, for the same semaphore
 	again        bool          // it is in the same call of semacquire1 as the one before
+	late         bool          // that call may be one that queues before all others
 	since        timeline.Time // acquiretime in runtime/sema.go
 }
 
@@ -59,7 +60,7 @@ func (o *Observer) add(g int64, p *park) {
 		return
 	}
 	if before := p.of.latest; before != nil && before.semaphore == p.semaphore {
-		p.before, p.again = before, p.reader
+		p.before = before
 	}
 	p.of.latest = p
 }
@@ -76,11 +77,24 @@ func (o *Observer) Log(m *timeline.Log) {
 	o.waits[m.G.ID] = &wait{lock: lock}
 }
 
+// Times has the time in a profile by call chain. In Least, a goroutine that was woken and blocks again
+// asks for the semaphore anew whenever the trace does not show that it stays in its call of
+// semacquire1, and in Most it stays.
+type Times struct{ Least, Most map[string]time.Duration }
+
+// Differ returns by how much a time in a profile is off what it may be.
+func (t Times) Differ(by string, d time.Duration) time.Duration {
+	a, b := t.Least[by], t.Most[by]
+	return max(0, min(a, b)-d, d-max(a, b))
+}
+
 // Block returns the time that the block profile has, by call chain that waits. A goroutine that is
 // woken and finds the semaphore taken stays in the same call of semacquire1, which the profile has
-// as one: each reader, and one that asked for a mutex for the first time.
-func (o *Observer) Block() map[string]time.Duration {
-	o.Mutex()
+// as one.
+func (o *Observer) Block() Times { return Times{o.block(false), o.block(true)} }
+
+func (o *Observer) block(stay bool) map[string]time.Duration {
+	o.mutex(stay)
 	sum := map[string]time.Duration{}
 	for _, p := range o.parks {
 		from := p.start
@@ -100,7 +114,14 @@ func (o *Observer) Block() map[string]time.Duration {
 // others; both since the wake-up before. In semaRoot.dequeue, "if t.waiters > 1 { t.waiters-- }"
 // keeps n at 1 when only one goroutine remains, which has no others. So the wait of the last one is
 // charged twice, and n is one too many until the queue is empty.
-func (o *Observer) Mutex() (charged map[string]time.Duration, unknown map[string]int) {
+func (o *Observer) Mutex() (charged Times, unknown map[string]int) {
+	charged.Least, unknown = o.mutex(false)
+	charged.Most, _ = o.mutex(true)
+	return charged, unknown
+}
+
+// mutex is Mutex if goroutines stay in their calls, or do not, where the trace does not show it.
+func (o *Observer) mutex(stay bool) (charged map[string]time.Duration, unknown map[string]int) {
 	type semaphore struct {
 		queue  []*park
 		others timeline.Time
@@ -147,16 +168,21 @@ func (o *Observer) Mutex() (charged map[string]time.Duration, unknown map[string
 		default:
 			s.others++
 		}
-		e.since = e.at
-		switch {
-		case len(s.queue) > 0 && !e.reader && e.end < s.queue[0].end: // it has lost a race, and is the first again
-			e.since = s.queue[0].since
-			s.queue = slices.Insert(s.queue, 0, e.park)
-			continue
-		case e.before != nil && (e.reader || len(s.queue) > 0): // it has found the semaphore taken, and is the last
-			e.since, e.again = e.before.since, true
+		// The first call of Mutex.Lock queues behind all others, but may find a token and not block. A
+		// later one, after a lost race, queues before them.
+		first := len(s.queue) == 0 || e.end < s.queue[0].end
+		e.since, e.late = e.at, first && !e.reader
+		// In the same call, it queues as before.
+		e.again = e.before != nil && (!e.late || stay && (len(s.queue) == 0 || e.before.late))
+		if e.again {
+			e.since = e.before.since
 		}
-		s.queue = append(s.queue, e.park)
+		if !e.late || len(s.queue) == 0 {
+			s.queue = append(s.queue, e.park)
+			continue
+		}
+		e.since = s.queue[0].since
+		s.queue = slices.Insert(s.queue, 0, e.park)
 	}
 	return charged, unknown
 }
