@@ -1,6 +1,7 @@
 package speedup
 
 import (
+	"math"
 	"slices"
 	"strconv"
 
@@ -27,7 +28,9 @@ func columns(counts bool) []result.Column[stackPart] {
 		{Name: "value", Title: "part of N", Unit: result.Number, Quotient: result.Single, Help: "in units of the speed-up: the parts sum to N",
 			Value: func(p *stackPart) (result.Value, bool) { return result.Float(p.value), p.count == nil }},
 		{Name: "without", Title: "without it", Unit: result.Number, Quotient: result.Single, Help: "the speed-up if the component were zero",
-			Value: func(p *stackPart) (result.Value, bool) { return result.Float(p.without), p.component }},
+			Value: func(p *stackPart) (result.Value, bool) {
+				return result.Float(p.without), p.component && !math.IsNaN(p.without)
+			}},
 	}
 	counted := func(name, title, help string, of func(*growth) float64) {
 		columns = append(columns, result.Column[stackPart]{Name: name, Title: title, Unit: result.Number, Quotient: result.Single, Help: help, Value: func(p *stackPart) (v result.Value, known bool) {

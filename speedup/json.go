@@ -62,6 +62,8 @@ func (s *Stack) CheckValid() error {
 	switch {
 	case s.N < 1 || s.N > 1<<30:
 		return fmt.Errorf("n is out of range: %d", s.N)
+	case !(s.Idle >= 0 && s.Idle <= 1):
+		return fmt.Errorf("idle is not between 0 and 1: %v", s.Idle)
 	case s.Workers.Count < 0:
 		return fmt.Errorf("workers.count is negative: %d", s.Workers.Count)
 	case s.Speedup < 0:

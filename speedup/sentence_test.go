@@ -28,6 +28,10 @@ func TestSentence(t *testing.T) {
 	unequal.Remainder, unequal.Components[speedup.Imbalance] = 0.2, 0.1
 	preferred.Remainder, preferred.Components[speedup.Imbalance] = 0, 0.3
 	unfair.Components[speedup.Sequential], unfair.Components[speedup.Imbalance] = 0, 0.2
+	sleeper := speedup.Stack{N: 2, Speedup: 0.95, Remainder: 0.03, Idle: 0.97} // main waits for one that sleeps
+	sleeper.Components[speedup.SyncChanReceive], sleeper.Components[speedup.IOSleep] = 0.54, 0.48
+	sleepers := speedup.Stack{N: 2, Speedup: 1, Idle: 0.97} // with a lock
+	sleepers.Components[speedup.SyncMutex] = 1
 	repeated := func(speedups ...float64) speedup.Stack {
 		s := stack(speedup.Stack{Speedup: 1.4})
 		s.Repeat(speedups)
@@ -50,6 +54,8 @@ func TestSentence(t *testing.T) {
 		"1.50 times faster with 4 workers; most is lost to garbage collection, 1.20; without it, 2.14 times":                                                                                                                        quarters,
 		"1.40 times faster with 2 workers (1.30 to 1.50 in 3 pairs of runs); most is lost to sequential, 0.50; without it, 1.87 times":                                                                                              repeated(1.4, 1.5, 1.3),
 		"disturbed, not a result: 1.40 times faster with 2 workers (1.39 to 2.17 in 3 pairs of runs); most is lost to sequential, 0.50; without it, 1.87 times":                                                                     repeated(1.4, 2.17, 1.39),
+		"0.95 times as fast with 2 workers; nothing ran for 97 % of the run: the program waited for timers, the network, a disk or another process. Shorter waits, or more of them at the same time, help; processors do not":       sleeper,
+		"1.00 times faster with 2 workers; most is lost to mutex, 1.00; without it, 2.00 times":                                                                                                                                     sleepers,
 		"2.00 times faster with 2 workers; nothing is lost":                                                                                                                                                                         {N: 2, Speedup: 2},
 		"1.10 times faster with 1 worker; the single-threaded run took longer than it: it did more work, or did it slower":                                                                                                          {N: 1, Speedup: 1.1, Remainder: -.1},
 		"at most 3.04 times faster with 2 workers than with one, if one does the same work at the same speed (an estimate from one run); nothing is lost":                                                                           {N: 2, Speedup: 3.04, Remainder: -1.04, Estimate: true}, // others work, too

@@ -38,6 +38,9 @@ type Stack struct {
 	// Remainder is what the components do not explain: hardware interference and parallel
 	// overhead.
 	Remainder float64 `json:"remainder"`
+	// Idle is the part of the time of the run with N workers in which nothing ran and no goroutine of
+	// the program was ready: it waited for timers, the network, a disk or another process.
+	Idle float64 `json:"idle,omitempty"`
 	// Runs has the speed-ups of repeated pairs of runs, if any, including this one: see
 	// [Stack.Repeat].
 	Runs []float64 `json:"runs,omitempty"`
@@ -91,7 +94,7 @@ func newStack(single, multi *account) *Stack {
 	if multi.Wall <= 0 {
 		return s
 	}
-	s.Speedup = float64(s.Single.Wall) / t
+	s.Speedup, s.Idle = float64(s.Single.Wall)/t, float64(multi.Idle-multi.Waking)/t
 	for c := range Component(NumComponents) {
 		s.Components[c] = float64(multi.Time[c]-s.Single.Time[c]) / t
 	}
@@ -133,7 +136,23 @@ func (s *Stack) Of(f Family) (sum float64) {
 // It is +Inf if nothing else is left. For a lock it is a lower bound: goroutines spin for one that is
 // held for some µs or less before they wait for it. A trace shows that as running, so it is part of
 // the remainder. Nor does a trace show which imbalance a lock causes by preferring one goroutine.
-func (s *Stack) WhatIf(c Component) float64 { return s.without(s.Components[c]) }
+// It is NaN for waits of a run in which mostly nothing ran (Idle): others may go on for as long.
+func (s *Stack) WhatIf(c Component) float64 {
+	if s.idles(c) {
+		return math.NaN()
+	}
+	return s.without(s.Components[c])
+}
+
+// idles reports whether time in which nothing ran may be a large part of the component. Goroutines that
+// wait for a lock could go on if there were none.
+func (s *Stack) idles(c Component) bool {
+	return c != SyncMutex && c != SyncRWMutex && c != SyncSemaphore && s.familyIdles(c.Family(), s.Components[c])
+}
+
+func (s *Stack) familyIdles(f Family, part float64) bool {
+	return s.Idle > mostIdle && 2*s.Idle*float64(s.N) > part && (f == Synchronization || f == InputOutput || f == SequentialPart)
+}
 
 func (s *Stack) without(part float64) float64 {
 	n := float64(s.N)
@@ -181,6 +200,8 @@ func (s *Stack) Sentence() string {
 			all = "it"
 		}
 		return times + "; the single-threaded run took longer than " + all + ": it did more work, or did it slower"
+	case found && worst.idles && worst.part >= worthNaming*float64(s.N):
+		return times + fmt.Sprintf("; nothing ran for %.0f %% of the run: the program waited for timers, the network, a disk or another process. Shorter waits, or more of them at the same time, help; processors do not", 100*s.Idle)
 	case s.Remainder > 0 && (!found || s.Remainder > worst.part) && s.Remainder >= worthNaming*float64(s.N):
 		times += "; most is lost to the remainder, " + format.Parallelism(s.Remainder)
 		if most, imbalance, ok := s.mostWithoutLock(s.locks()); ok {
@@ -234,6 +255,7 @@ func (s *Stack) mostWithoutLock(part float64) (most float64, imbalance, ok bool)
 type loss struct {
 	words string
 	part  float64
+	idles bool
 }
 
 // mostOfFamily is the part of a family above which its largest component is named instead.
@@ -248,10 +270,10 @@ func (s *Stack) worst() (worst loss, found bool) {
 		if part <= worst.part {
 			continue
 		}
-		worst, found = loss{f.String(), part}, true
+		worst, found = loss{f.String(), part, s.familyIdles(f, part)}, true
 		for _, c := range Delimiters() {
 			if v := s.Components[c]; c.Family() == f && v >= mostOfFamily*part {
-				worst = loss{c.Words(), min(v, part)}
+				worst = loss{c.Words(), min(v, part), s.idles(c)}
 			}
 		}
 	}

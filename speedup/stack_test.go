@@ -53,6 +53,17 @@ func TestWhatIf(t *testing.T) {
 	}
 }
 
+// Without the wait of a goroutine for one that sleeps, the other sleeps for as long: two processors
+// do not make it faster.
+func TestWhatIfOfASleep(t *testing.T) {
+	single := accountOf(t, "w 0 run 1 sleep 99 run; w 0 chan-receive 100 run; end 101", 1, Options{N: 1})
+	s := newStack(single, accountOf(t, "w 0 run 1 sleep 99 run; w 0 chan-receive 100 run; end 101", 2, Options{N: 2}))
+	checkStack(t, s)
+	if s.Idle < 0.97 || s.Idle > 0.98 || !math.IsNaN(s.WhatIf(SyncChanReceive)) || !math.IsNaN(s.WhatIf(IOSleep)) || math.IsNaN(s.WhatIf(SyncMutex)) {
+		t.Errorf("idle for %v; without the channel %v, without sleep %v, without a mutex %v", s.Idle, s.WhatIf(SyncChanReceive), s.WhatIf(IOSleep), s.WhatIf(SyncMutex))
+	}
+}
+
 // Eq. 4: of the collector's part, what the single-threaded run has as well is subtracted.
 func TestEquation4(t *testing.T) {
 	single, multi := &account{N: 1, Wall: 300, Workers: 1}, &account{N: 4, Wall: 100, Workers: 4}

@@ -247,20 +247,24 @@ func (s *Stack) nextStep() string {
 	}
 	per, least, more := s.Usage.Per, worthSteps*float64(s.N), ""
 	g, wall := all["voluntary-switches"], all["wall-time"].Multi
-	if g.Multi > manyTimes*g.Single && g.Multi*1e9 > manySwitches*wall && s.Of(Synchronization) > least {
+	if g.Multi > manyTimes*g.Single && g.Multi*1e9 > manySwitches*wall && s.Of(Synchronization) > least && s.Idle <= mostIdle {
 		more = fmt.Sprintf(" Context switches per %s grow %s: threads sleep and wake up while goroutines wait for each other. Next: let them wait less often: hold locks for less time or split them, or send larger batches.",
 			per, fromTo(g.Name))
 	}
 	if rest := s.Remainder - max(0, cpu.Lost); rest >= least && rest > s.Remainder/2 {
 		more += fmt.Sprintf(" An estimated %s of the remainder is time in which goroutines seemed to run, but other programs had their processors.", format.Parallelism(rest))
 	}
+	little := fmt.Sprintf("Processor time per %s hardly grows (%s)", per, fromTo(cpu.Name))
+	if cpu.Ratio() >= grows {
+		little = fmt.Sprintf("Processor time per %s grows %s, but only an estimated %s of %d goes with it", per, fromTo(cpu.Name), format.Parallelism(cpu.Lost), s.N)
+	}
 	switch {
 	case cpu.Ratio() >= grows && cpu.Lost >= least:
 		return fmt.Sprintf("Processor time per %s grows %s: an estimated %s of %d goes with it, %s%s", per, fromTo(cpu.Name), format.Parallelism(cpu.Lost), s.N, s.grown(all, fromTo), more)
 	case more != "":
-		return fmt.Sprintf("Processor time per %s hardly grows (%s).%s", per, fromTo(cpu.Name), more)
+		return little + "." + more
 	}
-	return fmt.Sprintf("Processor time per %s hardly grows (%s): the loss, if any, is not work.", per, fromTo(cpu.Name))
+	return little + ": the loss, if any, is not work."
 }
 
 // grown returns the end of a sentence about the largest part of the growth.

@@ -51,6 +51,7 @@ func TestNextStep(t *testing.T) {
 			[]string{"Processor time per operation hardly grows (from 8 ms to 8.1 ms). Context switches per operation grow from 0.04 to 40: threads sleep and wake up while goroutines wait for each other. Next: let"}},
 		{"lock that spins", used(1.9, software(8*ms, 0, 10, 1), software(16*ms, 0, 10, 40)), []string{"mostly in user mode", "for the same calls. Context switches per operation grow from 1 to 40"}},
 		{"other programs", used(0, software(8*ms, 0, 10, 1), software(8.4*ms, 0, 10, 1.5)), []string{"hardly grows (from 8 ms to 8.4 ms). An estimated 1.90 of the remainder is time in which goroutines seemed to run"}},
+		{"little of it", used(1.9, software(.08*ms, 0, 10, .04), software(.12*ms, 0, 10, 3)), []string{"grows from 80 µs to 120 µs, but only an estimated 0.01 of 4 goes with it: the loss, if any, is not work."}},
 		{"it scales", used(2, software(8*ms, 0, 10, 1), software(8.1*ms, 0, 10, 1.5)), []string{"hardly grows (from 8 ms to 8.1 ms): the loss, if any, is not work."}},
 		{"no single run", used(0, speedup.Counts{}, software(8*ms, 0, 10, 1)), []string{""}},
 	} {

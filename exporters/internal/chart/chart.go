@@ -157,7 +157,7 @@ func (p *Part) exceeds(stacks []*speedup.Stack, least float64) bool {
 
 // Without returns the speed-up of a stack if the part were zero; 0 if that is not known.
 func (p *Part) Without(s *speedup.Stack) float64 {
-	if v := s.WhatIf(p.Component); !p.Speedup && !p.Remainder && !p.Small && !math.IsInf(v, 0) {
+	if v := s.WhatIf(p.Component); !p.Speedup && !p.Remainder && !p.Small && !math.IsInf(v, 0) && !math.IsNaN(v) {
 		return v
 	}
 	return 0

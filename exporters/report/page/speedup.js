@@ -1,5 +1,5 @@
 // Speedup stacks, side by side, and what-if: without the components that are switched off, the speed-up is, as in Stack.WhatIf,
-// S' = S · N / (N − Σ components).
+// S' = S · N / (N − Σ components), and not known for waits if mostly nothing ran.
 
 const FAMILY_COLORS = {"garbage collection": "#cc79a7", sequential: "#d55e00", synchronization: "#e69f00", "I/O and network": "#8cd17d", "system calls": "#009e73", imbalance: "#f0e442", spawn: "#e8b98a", "no worker": "#f5efa0", scheduling: "#8c96a3", runtime: "#6a7480", remainder: "#56b4e9", running: "#0072b2"};
 
@@ -21,9 +21,12 @@ const partsOf = k => [...D.components.map(c => ({...c, value: k.components[c.nam
 
 // without returns the speed-up without the components that are switched off.
 function without(k) {
-	const off = partsOf(k).filter(p => state.view.off.includes(p.name)).reduce((t, p) => t + p.value, 0);
+	const parts = partsOf(k).filter(p => state.view.off.includes(p.name)), off = parts.reduce((t, p) => t + p.value, 0);
+	if (k.idle > 0.25 && parts.some(p => ["synchronization", "I/O and network", "sequential"].includes(p.family) && 2 * k.idle * k.n > p.value && !/mutex|semaphore/.test(p.name))) return NaN;
 	return off >= k.n ? Infinity : k.speedup * k.n / (k.n - off);
 }
+
+const inTimes = (v, bound = "") => isNaN(v) ? "not known" : v === Infinity ? "no bound" : `${bound}${two(v)} times`;
 
 // shownStacks returns the stacks of the selected time, if known. Components are parts of the time, so those of several windows are
 // averaged, weighted by their lengths.
@@ -41,7 +44,7 @@ function stackIn(k) {
 function drawSpeedup() {
 	if (!D.speedup.length || !byID("speedup")) return;
 	const all = shownStacks(), last = all[all.length - 1], better = without(last), bound = last.estimate ? "at most " : "";
-	fill(speedupSection.lead, show(last.sentence.replace(/[^.]$/, "$&."), 400), last.next && !last.cover ? " " + show(last.next, 900) : null, state.view.off.length ? [" Without ", state.view.off.map(n => partWords(n)).join(", "), ": ", h("b#what-if", null, better === Infinity ? "no bound" : `${bound}${two(better)} times`), ` instead of ${two(last.speedup)}.`] : null,
+	fill(speedupSection.lead, show(last.sentence.replace(/[^.]$/, "$&."), 400), last.next && !last.cover ? " " + show(last.next, 900) : null, state.view.off.length ? [" Without ", state.view.off.map(n => partWords(n)).join(", "), ": ", h("b#what-if", null, inTimes(better, bound)), ` instead of ${two(last.speedup)}.`] : null,
 		stretchNote(last.cover, "the stack does not say when"));
 	fill(speedupSection.chart, speedupSVG(roomIn(speedupSection.chart)));
 	fill(speedupSection.table, speedupTable());
@@ -87,7 +90,7 @@ function speedupTable() {
 		look({off: ev.target.checked ? [...off, p.name] : off});
 		const again = document.querySelector(`[data-part="${CSS.escape(p.name)}"]`);
 		if (again) again.focus();
-		say(`without ${state.view.off.map(partWords).join(", ") || "nothing"}: ${two(without(last))} times`);
+		say(`without ${state.view.off.map(partWords).join(", ") || "nothing"}: ${inTimes(without(last))}`);
 	}}), swatch(FAMILY_COLORS[p.family] || "#a9b8bf"), p.words);
 	const gain = p => { const v = p.value >= last.n ? Infinity : last.speedup * last.n / (last.n - p.value); return v === Infinity ? "no bound" : two(v); };
 	return dataTable({
