@@ -180,6 +180,7 @@ func (d *diagnosis) index() {
 		d.lockTable = d.Contention.LockTable()
 	}
 	d.findHandlers()
+	var yields []*ledger.Row
 	for i := range d.l.Rows {
 		r := &d.l.Rows[i]
 		group := d.called(r.Group)
@@ -235,9 +236,7 @@ func (d *diagnosis) index() {
 			}
 		case r.Wait == timeline.WaitYield.String():
 			d.asked[r.Site] = 0
-			if d.yields += r.Count; d.yieldsAt == nil || r.Count > d.yieldsAt.Count {
-				d.yieldsAt = r
-			}
+			yields = append(yields, r)
 		case r.All && r.Waker == r.Group && r.WakerSite.Func == r.Site.Func: // else it may release a limit
 			d.barriers[r.Site] = true
 		case r.Wait == timeline.WaitSemaphore.String():
@@ -248,6 +247,14 @@ func (d *diagnosis) index() {
 		d.ran[group] = g
 	}
 	d.findAsked()
+	for _, r := range yields {
+		if d.asked[r.Site] > 0 {
+			continue // until the collection that it asks for has swept
+		}
+		if d.yields += r.Count; d.yieldsAt == nil || r.Count > d.yieldsAt.Count {
+			d.yieldsAt = r
+		}
+	}
 }
 
 // mostlyTiny reports whether three of four goroutines of a group ran for less than tinyRunning. The

@@ -105,6 +105,22 @@ func TestYieldingNeedsNoProcessors(t *testing.T) {
 	}
 }
 
+// A goroutine that asks for a collection yields until that has swept, as package testing does before
+// each run of a benchmark.
+func TestYieldingForACollectionIsNoWait(t *testing.T) {
+	at := timeline.Place{Func: "testing.(*B).runN", File: "/go/src/testing/benchmark.go", Line: 207}
+	const ms = time.Millisecond
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Slices: 90_000, Rows: []ledger.Row{
+		{Category: ledger.Code, Group: "main.compute", Time: 1960 * ms, Count: 400},
+		{Category: ledger.Scheduler, Group: "main.compute", Site: at, Wait: "yield", Time: 40 * ms, Count: 88_000},
+	}}
+	waits := &contention.Profile{Waits: []contention.Wait{{Kind: contention.GCKind, Contentions: 10,
+		Waiter: contention.Party{Stack: &contention.Stack{Frames: []contention.Frame{{Func: at.Func, File: at.File, Line: at.Line}}}}}}}
+	if f := &diagnose.New(diagnose.Results{Ledger: l, Contention: waits}).Findings[0]; !strings.HasPrefix(f.Title, "It uses its processors: the program's own code ran for 98%") {
+		t.Error(f.Title)
+	}
+}
+
 // A goroutine that time.AfterFunc starts has waited nowhere.
 func TestTimersThatStartGoroutines(t *testing.T) {
 	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
