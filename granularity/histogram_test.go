@@ -192,3 +192,39 @@ func TestHistogramBinary(t *testing.T) {
 		}
 	}
 }
+
+// A packed histogram has the same values, and changes of a copy do not change it.
+func TestHistogramPacked(t *testing.T) {
+	var h, more Histogram
+	for v := uint64(1); v < 1e12; v = v*3 + 7 {
+		h.AddN(v, 1+v%5)
+		more.Add(v / 2)
+	}
+	packed := h
+	packed.pack()
+	same := func(what string, got, want *Histogram) {
+		t.Helper()
+		if !slices.Equal(pointsOf(got), pointsOf(want)) || got.Count() != want.Count() || got.Sum() != want.Sum() || got.Min() != want.Min() || got.Max() != want.Max() {
+			t.Errorf("%s: %v; want %v", what, pointsOf(got), pointsOf(want))
+		}
+	}
+	same("packed", &packed, &h)
+	var sum, want Histogram
+	sum.Merge(&packed)
+	same("merged into an empty one", &sum, &h)
+	sum.Merge(&more)
+	want.Merge(&h)
+	want.Merge(&more)
+	same("merged", &sum, &want)
+	same("the packed one afterwards", &packed, &h)
+	later := sum.since(packed)
+	if later.Count() != more.Count() || later.Sum() != more.Sum() {
+		t.Errorf("%d values were added, of the sum %v; want %d, %v", later.Count(), later.Sum(), more.Count(), more.Sum())
+	}
+	few := packed
+	few.drop(3)
+	if few.Count() != h.Count()-3 {
+		t.Errorf("%d values are left of %d", few.Count(), h.Count())
+	}
+	same("the packed one at last", &packed, &h)
+}

@@ -185,6 +185,13 @@ func mergeAll(into, from []*Histogram) {
 	}
 }
 
+// packAll packs the histograms.
+func packAll(all []*Histogram) {
+	for _, h := range all {
+		h.pack()
+	}
+}
+
 func (m *merger) class(c *Class, p *Profile) {
 	at, ok := m.classes[c.Name]
 	if !ok {
@@ -361,16 +368,11 @@ func (p *Profile) Scale(n int) *Profile {
 
 // scaled returns a histogram of the same values, each counted n times as often.
 func (h *Histogram) scaled(n uint64) (out Histogram) {
-	out.Merge(h)
-	out.count *= n
-	out.sum *= n
-	for _, p := range out.pages {
-		if p != nil {
-			for slot := range p {
-				p[slot] *= n
-			}
-		}
-	}
+	h.each(func(lo, _, count uint64) bool {
+		out.AddN(lo, count*n)
+		return true
+	})
+	out.sum, out.min, out.max = h.sum*n, h.min, h.max
 	return out
 }
 
@@ -444,11 +446,13 @@ func (c *Class) subtract(e *Class) {
 // since returns the values that are in h but not in o, an earlier state of h. Min and Max are known
 // to the precision of the buckets.
 func (h Histogram) since(o Histogram) (out Histogram) {
-	for value, count := range h.Buckets() {
-		if before := o.countAt(value); count > before {
-			out.AddN(value, count-before)
-		}
-	}
+	before := map[uint64]uint64{}
+	o.each(func(lo, _, n uint64) bool { before[lo] = n; return true })
+	h.each(func(lo, hi, n uint64) bool {
+		lo, hi, n = max(lo, h.min), min(hi, h.max), less(n, before[lo])
+		out.AddN(lo+(hi-lo)/2, n)
+		return true
+	})
 	if h.count-min(h.count, o.count) == out.count && h.sum >= o.sum {
 		out.sum = h.sum - o.sum // exact
 	}

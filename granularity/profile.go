@@ -6,7 +6,7 @@ import (
 
 // Profile describes the tasks of a run. [Recorder.Profile] makes one from measurements, package
 // tracetasks from an execution trace, and [ReadJSON] reads a recorded one. Its memory is bounded:
-// some histograms a site, a series of 512 bins a class, and a limited number of sites, samples and
+// some histograms a site, a series of 256 bins a class, and a limited number of sites, samples and
 // log entries. What did not fit is counted in Warnings.
 type Profile struct {
 	// Source names what counted the cycles, such as "rseq-clock"; docs/measurements.md lists the

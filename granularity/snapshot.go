@@ -207,6 +207,7 @@ func (l *left) estimate(place *Site, nsPerCycle, part float64) bool {
 func (s *snapshot) build() {
 	for from, c := range s.classes {
 		s.finishSeries(c, from)
+		packAll(c.histograms())
 		c.Workers = max(c.Workers, 0)
 		s.p.Classes = append(s.p.Classes, *c)
 	}
@@ -224,6 +225,7 @@ func (s *snapshot) finishSite(site *site, place *Site) {
 	if s.p.Accuracy != string(cycles.UpperBound) { // which does not show whether a task was off the processor
 		place.BlockedNS.AddN(0, place.Tasks-place.BlockedNS.Count())
 	}
+	packAll(place.histograms())
 	if place.Created = frames(site.key.chain); site.key.pool != nil {
 		place.Pool, place.Submitted = site.key.pool.name, frames(site.key.chain)
 	}

@@ -5,7 +5,7 @@
 package series
 
 // Bins is how many bins there are.
-const Bins = 512
+const Bins = 256
 
 // Series counts the tasks of one class.
 type Series struct {
