@@ -37,10 +37,11 @@ import (
 //	unknown    if a rule cannot be decided;
 //	ok         otherwise.
 //
-// The overhead of a task is the cost of an empty one in a quiet process ([emptyTask]). Waking up a
-// worker's thread costs about 20 times as much. It shows in the CPU time besides the tasks and in
-// context switches, like everything else that the process does. So a class that is small only if all
-// of that is overhead is unknown. While threads waited for other programs, processors would have been
+// The overhead of a task is the cost of an empty one in a quiet process ([emptyTask]). It is up to 10 times
+// as much if goroutines wait for the queue or its lock, and about 20 times as much if a worker's thread
+// has to be woken up. That shows in the CPU time besides the tasks and in context switches, like
+// everything else that the process does. So a class that is small only if all of that is overhead is
+// unknown. While threads waited for other programs, processors would have been
 // used, or would have idled: a rule holds only if it holds for both.
 
 // Diagnosis is whether the tasks of a class have a sensible size.
@@ -83,6 +84,7 @@ const (
 	crowded         = 1.5 // tasks under way for each processor
 	dominant        = 1.1 // times the time of all tasks on all processors
 	explained       = 0.6 // of the processors' idle time
+	parking         = 10  // most that a task costs if goroutines wait for the queue, in overheads
 	wakeUp          = 20  // cost of waking up a thread, in overheads
 	leastWakeUp     = 3 * time.Microsecond
 	noOverhead      = 50 * time.Microsecond // an empty task costs less on any machine
@@ -118,10 +120,13 @@ func (p *Profile) Diagnose() {
 	delayed := p.delayed(rest)
 	for i := range p.Classes {
 		v := verdict{p: p, c: &p.Classes[i], overhead: p.Overhead, most: p.Overhead, besides: besides, rest: rest, delayed: delayed}
-		if v.overhead == 0 {
+		switch {
+		case v.overhead == 0:
 			v.most = noOverhead
-		} else {
-			v.most = max(v.overhead, min(besides, v.overhead+time.Duration(min(1, p.switchesPerTask())*wakeUp*float64(v.overhead))))
+		case besides <= parking*v.overhead:
+			v.most = max(v.overhead, besides)
+		default:
+			v.most = min(besides, v.overhead+time.Duration(min(1, p.switchesPerTask())*wakeUp*float64(v.overhead)))
 		}
 		v.c.Diagnosis, v.c.Reasons, v.c.Advice = Unknown, nil, nil
 		v.c.Merge, v.c.Split = 0, 0
@@ -242,6 +247,7 @@ func (v *verdict) decide() {
 	if !math.IsNaN(v.utilization) {
 		v.because("the processors were %s while %s under way", v.usage(), one(c.Tasks, "it was", "they were"))
 	}
+	v.occupation()
 	if off := c.BlockedNS.Sum() / max(1, c.WallNS.Sum()); off > mostlyBlocked && v.p.blockedKnown() {
 		v.because("%s off the processor for %.0f %% of %s time: blocked, or waiting for a processor", one(c.Tasks, "it was", "they were"), 100*off, one(c.Tasks, "its", "their"))
 	}
@@ -323,7 +329,7 @@ func (v *verdict) ready() (ns float64, exact, others bool) {
 func (v *verdict) blocked() bool {
 	c := v.c
 	off, wall := v.off(), c.WallNS.Sum()
-	if !v.p.blockedKnown() || off <= mostlyBlocked*wall || off < float64(c.Tasks)*float64(max(v.overhead, leastBlocked)) {
+	if v.alone() || !v.p.blockedKnown() || off <= mostlyBlocked*wall || off < float64(c.Tasks)*float64(max(v.overhead, leastBlocked)) {
 		return false
 	}
 	if v.p.Source == SourceTrace && c.ReadyNS.Count() != c.BlockedNS.Count() {
@@ -489,7 +495,7 @@ func (v *verdict) straggler() bool {
 		total = min(total, cpu) // estimated tasks may appear to have executed more
 	}
 	if procs == 1 || c.Workers == 1 || c.Tasks < 2 || v.instances() > 1 || !v.dominates(largest, total) ||
-		v.mostlyOff() || len(c.Reasons) > 0 || !v.idled() {
+		!v.alone() && v.mostlyOff() || len(c.Reasons) > 0 || !v.idled() {
 		return false
 	}
 	least := float64(min(c.Longest-min(c.Longest, v.p.Run.Delayed), v.rest))
@@ -510,6 +516,15 @@ func (v *verdict) straggler() bool {
 	v.advise("split the largest tasks into pieces of about %s, the largest one into %d, and begin with the largest", duration(largest/float64(pieces)), pieces)
 	v.where()
 	return true
+}
+
+// alone reports whether one task executed for most of the time in which any was under way, much more than
+// its share, and processors idled. Others that waited then, such as workers without work, do not explain
+// that.
+func (v *verdict) alone() bool {
+	largest, all := v.ns(float64(v.p.Granularity(v.c).Max())), v.c.ActiveShare*float64(v.p.Wall)
+	return v.c.Tasks > 1 && v.utilization < fullUtilization && all > 0 && largest >= explained*all &&
+		largest >= dominant*v.mean*float64(v.c.Tasks)/float64(v.p.allProcs())
 }
 
 // dominates reports whether a task of that size may be why processors idled.
@@ -554,6 +569,21 @@ func (v *verdict) underWay() float64 {
 		return math.NaN()
 	}
 	return v.c.WallNS.Sum() / (v.c.ActiveShare * float64(v.p.Wall))
+}
+
+// occupation adds how many of the workers had a task, if these are few.
+func (v *verdict) occupation() {
+	c := v.c
+	workers := min(uint64(c.Workers), v.p.allProcs())
+	had := v.underWay() / float64(workers)
+	if workers < 2 || v.lost > 1-busyWorkers || !(had < busyWorkers) {
+		return
+	}
+	why := "more have to be submitted at a time, or faster"
+	if v.utilization >= fullUtilization {
+		why = "other goroutines of the process used processors, such as what submits them"
+	}
+	v.because("of its %s, %.2g had a task on average while any had: %s", format.Plural(c.Workers, "worker", "workers"), v.underWay(), why)
 }
 
 // tooFewWorkers decides whether tasks wait for workers while processors idle.

@@ -555,3 +555,62 @@ func TestOtherProgramsHideIdleTime(t *testing.T) {
 		}
 	}
 }
+
+// One of several workers that did all of the work is named, although the others waited for longer than
+// it worked.
+func TestOneWorkerDidAllOfTheWork(t *testing.T) {
+	for _, workers := range []int{2, 3, 8} {
+		for _, idle := range []time.Duration{0, 3 * time.Microsecond} {
+			p := &Profile{Source: SourceTrace, Accuracy: "upper-bound", Of: OfGoroutines, Wall: 100 * time.Millisecond, Procs: workers,
+				Run: Sample{Wall: 100 * time.Millisecond, CPU: 96 * time.Millisecond, Utilization: 0.96 / float64(workers)}}
+			c := Class{Name: "worker", Tasks: uint64(workers), ActiveShare: 1}
+			for i := range workers {
+				ran := idle
+				if i == 0 {
+					ran = 95 * time.Millisecond
+				}
+				c.RunningNS.Add(uint64(ran))
+				c.WallNS.Add(1e8)
+				c.BlockedNS.Add(1e8 - uint64(ran))
+				c.ReadyNS.Add(0)
+			}
+			p.Classes = []Class{c}
+			d, text := verdictOn(p)
+			if want := fmt.Sprintf("the largest of %d tasks executes 95ms", workers); d != Straggler || !strings.Contains(text, want) {
+				t.Errorf("%d workers: %s, because %q; want straggler, %q", workers, d, text, want)
+			}
+		}
+	}
+}
+
+// A pool whose workers mostly have no task is not ok without a word.
+func TestWorkersWithoutTasks(t *testing.T) {
+	for _, test := range []struct {
+		utilization float64
+		each        time.Duration
+		want        string
+	}{
+		{0.55, 900 * time.Microsecond, "of its 2 workers, 0.9 had a task on average while any had: more have to be submitted at a time, or faster"},
+		{0.95, 1200 * time.Microsecond, "of its 2 workers, 1.2 had a task on average while any had: other goroutines of the process used processors"},
+		{0.95, 1900 * time.Microsecond, ""},
+	} {
+		p := run{procs: 2, tasks: 1000, each: test.each, utilization: test.utilization}.profile()
+		p.Classes[0].Workers = 2
+		d, text := verdictOn(p)
+		if d != OK || !strings.Contains(text, test.want) || test.want == "" && strings.Contains(text, "had a task") {
+			t.Errorf("tasks of %v: %s, because %q; want %q", test.each, d, text, test.want)
+		}
+	}
+}
+
+// What the process uses besides its tasks may be their overhead as far as waiting for a queue costs that
+// much, even if no thread sleeps.
+func TestContendedQueue(t *testing.T) {
+	for besides, want := range map[time.Duration]Diagnosis{100 * time.Nanosecond: OK, 600 * time.Nanosecond: Unknown, 2 * time.Microsecond: Unknown, 3 * time.Microsecond: OK} {
+		p := run{procs: 2, tasks: 100_000, each: 5 * time.Microsecond, besides: besides, utilization: 1}.profile()
+		p.Run.Voluntary = 500
+		if d, text := verdictOn(p); d != want || d == Unknown && !strings.Contains(text, "it may be other work") {
+			t.Errorf("%v besides: %s, because %q; want %s", besides, d, text, want)
+		}
+	}
+}
