@@ -25,8 +25,8 @@ import (
 //     others,
 //   - a function of another module if a function of the program is further in: no module can
 //     import the program, so that function was called through a function value,
-//   - a launcher: a function, other than main.main, that calls several functions through function
-//     values.
+//   - a launcher: a function that calls several functions through function values, other than
+//     main.main, benchmarks and tests.
 //
 // If there is none, it is the name of the other goroutines started by the same go statement, if they
 // have only one, and otherwise the place of the statement: "main.run:57 (go)".
@@ -168,6 +168,9 @@ func (t *stackTable) share(c *calls) *calls {
 
 // follow returns the calls that frame i may have made as a launcher, and those by the callees.
 func follow(frames []*Frame, i int) (steps []step) {
+	if i+1 < len(frames) && starter.IsTester(frames[i+1].Func) {
+		return nil
+	}
 	at := func(i int) (string, starter.Role) { return frames[i].Func, frames[i].its().Role }
 	for len(steps) < maxSteps {
 		from := frames[i]

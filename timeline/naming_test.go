@@ -334,6 +334,12 @@ func TestGoroutinesAreNamedByTheirFirstMeaningfulFrame(t *testing.T) {
 				sleeps("main.logged.func1@5", "net/http.HandlerFunc.ServeHTTP@4", "net/http.serverHandler.ServeHTTP@6", serve+"@7"),
 			}},
 		}, [][]string{{"main.handle", "main.page.ServeHTTP", "main.logged.func1", "main.logged.func1"}}},
+		{"a benchmark that calls handlers and function literals", []life{
+			{"testing.(*B).run1.func1", stk("testing.(*B).run1@247", "main.main@5"), [][]string{
+				sleeps("example.com/p.limit.func1.1@9", "net/http.HandlerFunc.ServeHTTP@4", "example.com/p.BenchmarkLimit@7", "testing.(*B).runN@219", "testing.(*B).run1.func1@245"),
+				sleeps("example.com/p.each.func2@9", "example.com/p.BenchmarkLimit@8", "testing.(*B).runN@219", "testing.(*B).run1.func1@245"),
+			}},
+		}, [][]string{{"example.com/p.BenchmarkLimit", "example.com/p.BenchmarkLimit", "example.com/p.BenchmarkLimit"}}},
 		{"a connection of gRPC", []life{
 			{"google.golang.org/grpc.(*Server).handleRawConn.func1", mainRun, [][]string{{"internal/poll.(*FD).Read", "golang.org/x/net/http2.(*Framer).ReadFrame@9 /go/pkg/mod/golang.org/x/net@v0.60.0/http2/frame.go", "google.golang.org/grpc.(*Server).handleRawConn.func1@8"}}},
 		}, [][]string{{"google.golang.org/grpc.(*Server).handleRawConn.func1", "google.golang.org/grpc.(*Server).handleRawConn.func1"}}},

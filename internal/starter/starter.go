@@ -131,6 +131,9 @@ func Next(n, i int, at func(i int) (function string, r Role)) int {
 	var library string
 	for k := i + 1; k < n; k++ {
 		if caller, r := at(k); !r.Adapter {
+			if IsTester(caller) {
+				return -1
+			}
 			if r.Foreign {
 				library = caller[:r.Package]
 			}
@@ -162,6 +165,10 @@ func Next(n, i int, at func(i int) (function string, r Role)) int {
 	}
 	return -1
 }
+
+// IsTester reports whether a function calls benchmarks and tests, which name their goroutines whatever
+// they call.
+func IsTester(function string) bool { return strings.HasPrefix(function, "testing.") }
 
 // serveHTTP ends the names of net/http handlers.
 const serveHTTP = ".ServeHTTP"

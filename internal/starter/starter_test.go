@@ -70,6 +70,7 @@ func TestNameOfOneCallChain(t *testing.T) {
 		{"main.hello", []string{"main.query", "main.hello", gin + ".(*Router).ServeHTTP" + ginFile, "main.logged.func1", handlerFunc, "net/http.(*conn).serve"}},
 		{"main.hello", []string{"main.hello", handlerFunc, "main.run.MaxBytesHandler.func1 /usr/local/go/src/net/http/server.go", handlerFunc, "main.auth.ServeHTTP", "net/http.(*conn).serve"}}, // inlined
 		{"main.hello", []string{"main.T.MarshalJSON", "encoding/json.Marshal", gin + "/render.JSON.Render" + ginFile, gin + ".(*Context).Render" + ginFile, "main.hello", next, "net/http.(*conn).serve"}},
+		{"p.BenchmarkMux", []string{"p.hello", handlerFunc, "p.BenchmarkMux", "testing.(*B).runN", "testing.(*B).run1.func1"}},
 		{"main.parse", []string{"main.leaf", "main.parse", ants, ants}},
 		{"main.task", []string{"main.task", "github.com/alitto/pond/v2.bottleneckFunc00.func1 /src/pond/bottleneck.go"}},
 		{"main.onEvent", []string{"main.onEvent", "_cgoexp_7607939f7577_onEvent", "runtime.cgocallback"}},
