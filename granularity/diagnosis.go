@@ -3,6 +3,7 @@ package granularity
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
@@ -387,6 +388,7 @@ func (v *verdict) fine() bool {
 		} else {
 			v.because("cannot tell whether %s too small: the process used %s a task besides its tasks; as their overhead that is up to %s of their cost, but it may be other work; an empty task costs %s (%s)",
 				one(c.Tasks, "it is", "they are"), duration(float64(v.besides)), percent(share(v.most, v.mean)), v.overhead, v.p.OverheadOrigin)
+			v.occupation()
 		}
 		return false
 	}
@@ -571,19 +573,27 @@ func (v *verdict) underWay() float64 {
 	return v.c.WallNS.Sum() / (v.c.ActiveShare * float64(v.p.Wall))
 }
 
-// occupation adds how many of the workers had a task, if these are few.
+// occupation adds how many of the workers had a task, if these are few, or one was blocked nearly always.
 func (v *verdict) occupation() {
 	c := v.c
-	workers := min(uint64(c.Workers), v.p.allProcs())
-	had := v.underWay() / float64(workers)
-	if workers < 2 || v.lost > 1-busyWorkers || !(had < busyWorkers) {
+	workers, all := min(uint64(c.Workers), v.p.allProcs()), c.ActiveShare*float64(v.p.Wall)
+	if workers < 2 || v.instances() > 1 || v.lost > 1-busyWorkers {
+		return
+	}
+	if blocked := float64(max(c.BlockedNS.Max(), uint64(c.Longest))); blocked >= explained*all && c.Tasks > v.p.allProcs() {
+		v.because("one of them was off the processor for %s, and its worker had no other in that time", duration(blocked))
+	}
+	if !(v.underWay() < busyWorkers*float64(workers)) {
 		return
 	}
 	why := "more have to be submitted at a time, or faster"
-	if v.utilization >= fullUtilization {
+	switch {
+	case v.utilization >= fullUtilization:
 		why = "other goroutines of the process used processors, such as what submits them"
+	case slices.ContainsFunc(v.p.Classes, func(o Class) bool { return o.Workers > 0 && o.Name != c.Name }):
+		why = "the others had other tasks, or none"
 	}
-	v.because("of its %s, %.2g had a task on average while any had: %s", format.Plural(c.Workers, "worker", "workers"), v.underWay(), why)
+	v.because("of its %s, %.2g had one of them on average while any had: %s", format.Plural(c.Workers, "worker", "workers"), v.underWay(), why)
 }
 
 // tooFewWorkers decides whether tasks wait for workers while processors idle.

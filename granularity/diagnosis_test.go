@@ -590,16 +590,35 @@ func TestWorkersWithoutTasks(t *testing.T) {
 		each        time.Duration
 		want        string
 	}{
-		{0.55, 900 * time.Microsecond, "of its 2 workers, 0.9 had a task on average while any had: more have to be submitted at a time, or faster"},
-		{0.95, 1200 * time.Microsecond, "of its 2 workers, 1.2 had a task on average while any had: other goroutines of the process used processors"},
+		{0.55, 900 * time.Microsecond, "of its 2 workers, 0.9 had one of them on average while any had: more have to be submitted at a time, or faster"},
+		{0.95, 1200 * time.Microsecond, "of its 2 workers, 1.2 had one of them on average while any had: other goroutines of the process used processors"},
 		{0.95, 1900 * time.Microsecond, ""},
 	} {
 		p := run{procs: 2, tasks: 1000, each: test.each, utilization: test.utilization}.profile()
 		p.Classes[0].Workers = 2
 		d, text := verdictOn(p)
-		if d != OK || !strings.Contains(text, test.want) || test.want == "" && strings.Contains(text, "had a task") {
+		if test.utilization == 0.55 { // another class has the other worker
+			p.Classes = append(p.Classes, Class{Name: "other", Tasks: 1, Workers: 2})
+			if _, text := verdictOn(p); !strings.Contains(text, "0.9 had one of them on average while any had: the others had other tasks, or none") {
+				t.Errorf("beside another class: %q", text)
+			}
+		}
+		if d != OK || !strings.Contains(text, test.want) || test.want == "" && strings.Contains(text, "had one of them") {
 			t.Errorf("tasks of %v: %s, because %q; want %q", test.each, d, text, test.want)
 		}
+	}
+}
+
+// A task that is blocked for the whole run keeps a worker from others.
+func TestOneTaskIsBlocked(t *testing.T) {
+	p := run{procs: 2, tasks: 1000, each: 900 * time.Microsecond, utilization: 0.5}.profile()
+	c := &p.Classes[0]
+	c.Workers, c.Tasks = 2, 1001
+	c.Cycles.Add(1000)
+	c.WallNS.Add(1e9)
+	c.BlockedNS.Add(1e9 - 500)
+	if d, text := verdictOn(p); d != OK || !strings.Contains(text, "one of them was off the processor for 1s, and its worker had no other in that time") {
+		t.Errorf("%s, because %q", d, text)
 	}
 }
 
