@@ -352,7 +352,7 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
-	for _, merge := range []func(){d.mergeSame, d.mergeSteps, d.mergePast, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeWithin, d.mergeUnder, d.mergeLimited, d.mergeCommands, d.mergeBeside, d.mergeTurns, d.mergePieces} {
+	for _, merge := range []func(){d.mergeSame, d.mergeSteps, d.mergePast, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeWithin, d.mergeUnder, d.mergeLimited, d.mergeCommands, d.mergeBeside, d.mergeTurns, d.mergePieces, d.mergeAlone} {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
@@ -527,6 +527,26 @@ func (d *diagnosis) mergePieces() {
 	}
 	for _, c := range alone {
 		into.take(c)
+	}
+}
+
+// mergeAlone makes one cause of the groups that ran alone, if these are many, each for a small part
+// of the time: then the program offers too little work at a time, whatever it does.
+func (d *diagnosis) mergeAlone() {
+	var sum, largest time.Duration
+	for _, c := range d.causes {
+		if c.kind == Serial {
+			sum, largest = sum+c.lost, max(largest, c.lost)
+		}
+	}
+	if largest > sum/3 || largest > d.l.Capacity/10 {
+		return
+	}
+	into := d.causeOf(key{kind: Starved})
+	for _, c := range d.causes {
+		if c.kind == Serial {
+			into.take(c)
+		}
 	}
 }
 

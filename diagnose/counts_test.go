@@ -1,6 +1,7 @@
 package diagnose_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -84,6 +85,31 @@ func TestMoreProcessorsAreFirstIfNothingIsLost(t *testing.T) {
 		}}
 		if v := diagnose.New(diagnose.Results{Ledger: l}); len(v.Findings) < 2 || v.Findings[0].Kind != tt.first {
 			t.Errorf("%v in calls: %+v", tt.calls, v.Findings)
+		}
+	}
+}
+
+// Many groups that each run alone for a little are too little work at a time, which is one cause. One
+// that ran alone for much of the time is another.
+func TestManyThatRanAloneAreOneCause(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		groups int
+		each   time.Duration
+		want   string
+	}{
+		{10, 80 * ms, "Too little parallel work: for 40% of the capacity, processors had nothing to run while others did."},
+		{4, 210 * ms, "While main.f0 ran alone, the other processors had nothing to do: 11% of the capacity."},
+	} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second}
+		for i := range tt.groups {
+			at := timeline.Place{Func: fmt.Sprint("main.f", i), File: "/src/main.go", Line: 7 + i}
+			l.Rows = append(l.Rows,
+				ledger.Row{Category: ledger.Code, Group: at.Func, Site: at, Time: tt.each, Count: 10},
+				ledger.Row{Category: ledger.Idle, Group: "main.main", Site: at, Wait: "chan-receive", Beside: at.Func, Time: tt.each, Count: 10})
+		}
+		if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; f.Title != tt.want {
+			t.Errorf("%v each: %s", tt.each, f.Title)
 		}
 	}
 }
