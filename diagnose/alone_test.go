@@ -366,6 +366,9 @@ func TestCommandsPastALimit(t *testing.T) {
 		Duration: time.Second, Pairs: []contention.Wait{acquire},
 		Waits: []contention.Wait{acquire, waits(contention.NetworkKind, read, stackOf("os.(*File).read", 30, read, 757), 900*ms, nil)},
 	}})
+	if f := v.Findings[0]; f.Gain != 0 {
+		t.Errorf("the trace does not show what the commands do, and the gain is %v, %s", f.Gain, f.Basis)
+	}
 	if f := v.Findings[0]; len(v.Findings) != 2 || f.Kind != diagnose.Limit || f.Lost != 1510*ms || f.Where[0] != main {
 		t.Errorf("%d findings, the first a %s of %v: %s", len(v.Findings), f.Kind, f.Lost, f.Title)
 	}
@@ -476,6 +479,163 @@ func TestGainOfALockOnOneProcessor(t *testing.T) {
 			Waits: []contention.Wait{{Kind: contention.MutexKind, Lock: lock, Waiter: contention.Party{Group: "main.loop", Stack: take}, Waited: 2 * time.Second, Contentions: 9, Parks: 9}}}}).Findings[0]
 		if f.Kind != diagnose.Lock || f.Gain != 0 || f.Basis != want {
 			t.Errorf("held for %v: %s %s gains %v, %s, want %s", held, f.Kind, f.Title, f.Gain, f.Basis, want)
+		}
+	}
+}
+
+// Goroutines that others start in batches wait outside for different times: if most are done long before
+// the last, the finding on that wait has the place where others wait for it.
+func TestLastOfABatch(t *testing.T) {
+	const ms = time.Millisecond
+	fetch := timeline.Place{Func: "main.fetch", File: "/src/main.go", Line: 7}
+	round := timeline.Place{Func: "main.round", File: "/src/main.go", Line: 17}
+	for sleeping, told := range map[time.Duration]bool{1900 * ms: true, 7600 * ms: false} { // of 8 goroutines in 1 s
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Born: 240, Rows: []ledger.Row{
+			{Category: ledger.Outside, Group: fetch.Func, Site: fetch, Wait: "sleep", Beside: ledger.None, Time: 1800 * ms, Count: 240},
+			{Category: ledger.Code, Group: fetch.Func, Site: fetch, Time: 200 * ms, Count: 240},
+		}}
+		waiter := contention.Party{Group: "main.main", Stack: &contention.Stack{Frames: []contention.Frame{{Func: round.Func, File: round.File, Line: round.Line}}}}
+		f := diagnose.New(diagnose.Results{
+			Ledger: l,
+			Graph:  &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{{Kind: bottle.Application, Group: fetch.Func, Goroutines: 240, Running: 200 * ms, Waiting: map[string]time.Duration{"sleep": sleeping}, SelfParallelism: 1}}},
+			Contention: &contention.Profile{
+				Duration: time.Second,
+				Waits:    []contention.Wait{{Kind: contention.WaitGroupKind, Waiter: waiter, Waited: 990 * ms, Contentions: 30}},
+				Pairs:    []contention.Wait{{Kind: contention.WaitGroupKind, Waiter: waiter, Owner: contention.Party{Group: fetch.Func}, Blamed: 990 * ms, Contentions: 30}},
+			},
+		}).Findings[0]
+		want := "At main.round main.go:17, others wait for the last of 8 goroutines, of which only 2.12 are not done, on average: begin the next ones before the slowest is done. "
+		if got := strings.HasPrefix(f.Advice, want); got != told || slices.Contains(f.Where, round) != told {
+			t.Errorf("%v: %s %s %v", sleeping, f.Title, f.Advice, f.Where)
+		}
+	}
+}
+
+// The collector's workers take nothing from a program if they run on processors for which no goroutine
+// was ready, so the goroutine that runs alone comes first.
+func TestCollectorOnIdleProcessors(t *testing.T) {
+	const ms = time.Millisecond
+	at := timeline.Place{Func: "main.load", File: "/src/main.go", Line: 7}
+	for queued, first := range map[time.Duration]verdict.Kind{0: diagnose.Serial, 500 * ms: diagnose.Collector} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Queued: queued, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.main", Site: at, Time: 900 * ms, Count: 90},
+			{Category: ledger.GCWorker, Group: "GC (dedicated)", Time: 600 * ms, Count: 90},
+			{Category: ledger.NoWork, Beside: "main.main", Time: 400 * ms, Count: 90},
+			{Category: ledger.GCAssist, Group: "main.main", Site: at, Time: 100 * ms, Count: 90},
+		}}
+		found := diagnose.New(diagnose.Results{Ledger: l}).Findings
+		if found[0].Kind != first {
+			t.Errorf("%v: %s", queued, found[0].Title)
+		}
+		for _, f := range found {
+			if spare := strings.HasSuffix(f.Title, "; for 30%, processors had nothing else to run.") && strings.HasPrefix(f.Basis, "1.05 times"); f.Kind == diagnose.Collector && spare != (queued == 0) {
+				t.Errorf("%v: %s %s", queued, f.Title, f.Basis)
+			}
+		}
+	}
+}
+
+// What a lock in the standard library guards is on the lines that call the library, the first one, too.
+func TestCallsUnderALockOfTheLibrary(t *testing.T) {
+	const ms = time.Millisecond
+	at := func(line int) timeline.Place { return placeOf("main.step", line) }
+	for _, in := range []string{"log/slog.(*commonHandler).handle", "main.write"} { // acquires the lock
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.main", Site: at(1), Time: 1000 * ms, Count: 9},
+			{Category: ledger.Idle, Group: "main.main", Site: at(16), Wait: "mutex", Waker: "main.main", WakerSite: at(18), Beside: ledger.None, Time: 200 * ms, Count: 9},
+			{Category: ledger.Idle, Group: "main.main", Site: at(18), Wait: "mutex", Waker: "main.main", WakerSite: at(18), Beside: ledger.None, Time: 200 * ms, Count: 9},
+			{Category: ledger.Syscall, Group: "main.main", Site: at(16), Time: 300 * ms, Count: 90_000},
+			{Category: ledger.Syscall, Group: "main.main", Site: at(18), Time: 300 * ms, Count: 90_000},
+		}}
+		if err := l.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		lock := &contention.Lock{ID: 1, Class: "log/slog.commonHandler"}
+		var waits []contention.Wait
+		for _, line := range []int{16, 18} {
+			frames := []any{"sync.(*Mutex).Lock", 1, in, 2, "main.step", line}
+			if in == "main.write" {
+				frames = []any{"sync.(*Mutex).Lock", 1, "main.step", line}
+			}
+			waits = append(waits, contention.Wait{Kind: contention.MutexKind, Lock: lock, Waiter: contention.Party{Group: "main.main", Stack: stackOf(frames...)},
+				Owner: contention.Party{Group: "main.main", Stack: stackOf("main.step", 18)}, Waited: 400 * ms, Blamed: 400 * ms, Running: 400 * ms, Contentions: 9})
+		}
+		for i := range waits {
+			for k, f := range waits[i].Waiter.Stack.Frames {
+				if !strings.HasPrefix(f.Func, "main.") {
+					waits[i].Waiter.Stack.Frames[k].File = "/go/src/lib.go"
+				}
+			}
+		}
+		v := diagnose.New(diagnose.Results{Ledger: l, Contention: &contention.Profile{Duration: time.Second, Waits: waits, Pairs: waits, Locks: []*contention.Lock{lock}}})
+		want := 1000 * ms
+		if in == "main.write" { // line 16 calls Lock itself, so it does not hold the lock
+			want = 700 * ms
+		}
+		if f := v.Findings[0]; f.Kind != diagnose.Lock || f.Lost != want {
+			t.Errorf("%s: lost %v: %s", in, f.Lost, f.Title)
+		}
+	}
+}
+
+// A proxy of the standard library waits for a connection without a line of the program.
+func TestLimitInALibrary(t *testing.T) {
+	const ms = time.Millisecond
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+		{Category: ledger.Outside, Group: "main.answer", Site: placeOf("main.answer", 9), Wait: "sleep", Beside: ledger.None, Time: 1800 * ms, Count: 90},
+		{Category: ledger.Code, Group: "main.answer", Site: placeOf("main.answer", 9), Time: 200 * ms, Count: 90},
+	}}
+	const serve = "net/http.(*conn).serve"
+	serves := stackOf("net/http.(*conn).serve", 20)
+	proxy := stackOf("net/http.(*Transport).getConn", 1, "net/http.(*Transport).RoundTrip", 2, "net/http/httputil.(*ReverseProxy).ServeHTTP", 3, serve, 4)
+	for _, s := range []*contention.Stack{serves, proxy} {
+		for i := range s.Frames {
+			s.Frames[i].File = "/go/src/net/http/x.go"
+		}
+	}
+	f := diagnose.New(diagnose.Results{Ledger: l, Contention: &contention.Profile{
+		Duration: time.Second,
+		Waits:    []contention.Wait{{Kind: contention.SleepKind, Waiter: contention.Party{Group: "main.answer", Stack: stackOf("main.answer", 9, serve, 20)}, Waited: time.Second, Contentions: 90}},
+		Pairs: []contention.Wait{{Kind: contention.SelectKind, Waiter: contention.Party{Group: serve, Stack: proxy}, Owner: contention.Party{Group: "net/http.(*Transport).dialConnFor", Stack: serves},
+			Waited: 20 * time.Second, Blamed: 20 * time.Second, Contentions: 90}},
+	}}).Findings[0]
+	if want := "The limit of the connections to a host, waited for at httputil.(*ReverseProxy).ServeHTTP x.go:3, kept 90% of the capacity idle: 20.0 waited on average while others slept at main.answer main.go:9."; f.Title != want {
+		t.Errorf("got %s", f.Title)
+	}
+}
+
+// C code takes no processor for long, so more of it may run at a time than there are processors.
+func TestNoBoundIfCCodeThenOverlaps(t *testing.T) {
+	const ms = time.Millisecond
+	at := placeOf("main.send", 9)
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+		{Category: ledger.Idle, Group: "main.send", Site: at, Wait: "mutex", Waker: "main.send", WakerSite: at, Beside: "main.send", Time: 1000 * ms, Count: 90},
+		{Category: ledger.C, Group: "main.send", Site: at, Time: 1000 * ms, Count: 90},
+	}}
+	if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; f.Kind != diagnose.Lock || f.Gain != 0 {
+		t.Errorf("%s: %s", f.Title, f.Bound())
+	}
+}
+
+// Package testing waits for parallel tests as others do with a WaitGroup. The handler that records a trace
+// waits for nothing in the program.
+func TestWaitsOfTheLibrary(t *testing.T) {
+	const ms = time.Millisecond
+	runner := timeline.Place{Func: "testing.tRunner.func1", File: "/go/src/testing/testing.go", Line: 9}
+	sleep := timeline.Place{Func: "net/http/pprof.sleep", File: "/go/src/net/http/pprof/pprof.go", Line: 9}
+	for kind, row := range map[verdict.Kind]ledger.Row{
+		diagnose.Imbalance: {Category: ledger.Idle, Group: "main.TestAll", Site: runner, Wait: "chan-receive", Beside: "main.TestAll.func1", Time: 900 * ms, Count: 1},
+		diagnose.NoWork:    {Category: ledger.Outside, Group: "net/http.(*conn).serve", Site: sleep, Wait: "select", Beside: ledger.None, Time: 900 * ms, Count: 1},
+	} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.TestAll.func1", Site: placeOf("main.check", 3), Time: 1100 * ms, Count: 90}, row}}
+		if err := l.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		f := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
+			{Kind: bottle.Application, Group: "main.TestAll.func1", Goroutines: 12, Running: 1100 * ms, SelfParallelism: 1.2}}}}).Findings[0]
+		if f.Kind != kind {
+			t.Errorf("want %s, got %s: %s", kind, f.Kind, f.Title)
 		}
 	}
 }

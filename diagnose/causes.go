@@ -356,8 +356,9 @@ func (d *diagnosis) collect() {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
-	d.mergeSites(Syscalls)
-	d.mergeSites(Network)
+	for _, kind := range []verdict.Kind{Syscalls, Blocking, Network} {
+		d.mergeSites(kind)
+	}
 	for _, c := range d.causes {
 		slices.Sort(c.rows) // as the rows of the ledger: largest first
 		c.queue, c.spun = d.queues(c), d.spun(c)
@@ -516,6 +517,10 @@ func (d *diagnosis) mergePieces() {
 		}
 	}
 	if len(alone) == 0 {
+		// The scheduler takes as long as the pieces.
+		if group := d.pieceGroup(); into != nil && group != "" && d.timesOf(into)[ledger.Scheduler] > into.lost/2 {
+			d.causeOf(key{kind: pieces, name: group}).take(into)
+		}
 		return
 	}
 	if sum > 0 {
@@ -550,24 +555,33 @@ func (d *diagnosis) mergeAlone() {
 	}
 }
 
-// mergeSites adds up the causes of one kind if no place has two thirds of their total.
+// mergeSites adds up the causes of one kind if no place has two thirds of their total. Long system
+// calls are of one kind if the program calls the same function for them.
 func (d *diagnosis) mergeSites(kind verdict.Kind) {
-	var sum, largest time.Duration
+	same := map[string][]*cause{}
 	for _, c := range d.causes {
 		if c.kind == kind {
+			callee := ""
+			if kind == Blocking {
+				callee = d.l.Rows[c.rows[0]].Callee
+			}
+			same[callee] = append(same[callee], c)
+		}
+	}
+	for _, causes := range same {
+		var sum, largest time.Duration
+		for _, c := range causes {
 			sum, largest = sum+c.lost, max(largest, c.lost)
 		}
-	}
-	if largest*3 >= sum*2 {
-		return
-	}
-	all := &cause{key: key{kind: kind, name: severalPlaces}}
-	for _, c := range d.causes {
-		if c.kind == kind {
-			all.take(c)
+		if largest*3 >= sum*2 {
+			continue
+		}
+		causes[0].key = key{kind: kind, name: severalPlaces}
+		for _, c := range causes[1:] {
+			causes[0].take(c)
 		}
 	}
-	d.causes = append(slices.DeleteFunc(d.causes, func(c *cause) bool { return c.kind == kind }), all)
+	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 }
 
 // severalPlaces is the name of a cause at several places.
@@ -771,21 +785,26 @@ func (d *diagnosis) worksUnder(s spans, r *ledger.Row) bool {
 // spans are the lines of each function between which a lock is held.
 type spans map[string]span
 
-type span struct{ from, to int }
+// span is a range of lines. If whole is set, the lock is also held on the first one, which calls a
+// library that acquires it.
+type span struct {
+	from, to int
+	whole    bool
+}
 
 // spansOf returns the lines between those where a function acquires a lock and those where it
 // releases the lock. If a library does both, that is the line that calls the library.
 func (d *diagnosis) spansOf(lock timeline.Place) spans {
-	all := spans{}
+	all, within := spans{}, map[timeline.Place]bool{} // within: of the standard library
 	add := func(acquires, releases timeline.Place) {
 		if acquires.Func == "" || acquires.Func != releases.Func || acquires.Line > releases.Line {
 			return
 		}
 		s, known := all[acquires.Func]
 		if !known {
-			s = span{acquires.Line, releases.Line}
+			s = span{acquires.Line, releases.Line, false}
 		}
-		all[acquires.Func] = span{min(s.from, acquires.Line), max(s.to, releases.Line)}
+		all[acquires.Func] = span{min(s.from, acquires.Line), max(s.to, releases.Line), s.whole || within[acquires]}
 	}
 	library := map[timeline.Place]bool{} // calls of golang.org/x/sync, which calls the program, but not with its lock
 	if d.Contention != nil {
@@ -800,6 +819,7 @@ func (d *diagnosis) spansOf(lock timeline.Place) spans {
 				add(in, syncPlace(p.Owner.Stack))
 				continue
 			}
+			within[acquires] = d.inLibrary(p.Waiter.Stack)
 			releases, _ := d.placeIn(p.Owner.Stack)
 			add(acquires, releases)
 		}
@@ -810,6 +830,16 @@ func (d *diagnosis) spansOf(lock timeline.Place) spans {
 		}
 	}
 	return all
+}
+
+// inLibrary reports whether the standard library, and not the program, acquires a lock.
+func (d *diagnosis) inLibrary(s *contention.Stack) bool {
+	for _, f := range framesOf(s) {
+		if pkg := symbol.Package(f.Func); pkg != "sync" && pkg != "internal/sync" && pkg != "runtime" {
+			return !d.own(placeOf(f))
+		}
+	}
+	return false
 }
 
 // syncPlace returns the innermost place of a call chain outside the standard library if that is in
@@ -831,7 +861,7 @@ func syncPlace(s *contention.Stack) timeline.Place {
 func (s spans) contain(r *ledger.Row) bool {
 	in := func(p timeline.Place, site bool) bool {
 		at, known := s[p.Func]
-		return known && at.from <= p.Line && p.Line <= at.to && (!site || at.from == at.to || p.Line > at.from)
+		return known && at.from <= p.Line && p.Line <= at.to && (!site || at.whole || at.from == at.to || p.Line > at.from)
 	}
 	return in(r.Site, true) || slices.ContainsFunc(r.Callers, func(p timeline.Place) bool { return in(p, false) })
 }
@@ -918,6 +948,8 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Blocking, place: d.behalfOf(r)}, true
 	case w == timeline.WaitC.String(), w == timeline.WaitCThread.String():
 		return key{kind: Cgo}, true
+	case strings.HasPrefix(r.Site.Func, "net/http/pprof."): // records the trace
+		return key{kind: NoWork}, true
 	case r.Category == ledger.Outside:
 		return key{kind: Timer, place: d.behalfOf(r)}, true
 	case w == timeline.WaitCreated.String():
@@ -939,7 +971,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: once, place: r.Site, name: ran}, true
 	case r.Wait == timeline.WaitWaitGroup.String() && d.short[ran]:
 		return key{kind: Tiny, name: ran}, true
-	case (r.Wait == timeline.WaitWaitGroup.String() || d.barriers[r.Site] && r.Group == ran) && d.isGroup(ran) && d.boxes[ran].Goroutines >= d.l.Procs && !d.oneAtATime(ran):
+	case (r.Wait == timeline.WaitWaitGroup.String() || strings.HasPrefix(r.Site.Func, "testing.") || d.barriers[r.Site] && r.Group == ran) && d.isGroup(ran) && d.boxes[ran].Goroutines >= d.l.Procs && !d.oneAtATime(ran):
 		return key{kind: Imbalance, place: r.Site, name: ran}, true
 	}
 	return key{kind: Serial, name: ran}, true

@@ -254,11 +254,15 @@ func TestTinyPiecesAreNotDivided(t *testing.T) {
 		{"pieces of 1 µs", 1_000_000, 1_000_000, diagnose.Tiny, "hand over several pieces at a time"},
 		{"pieces of 1 ms", 1_000, 1_000, diagnose.Serial, "Divide its work"},
 		{"a long part beside them", 1_000_000, 1, diagnose.Serial, "Divide its work"},
+		{"the scheduler takes as long", 1_000_000, 0, diagnose.Tiny, "hand over several pieces at a time"},
 	} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: "main.stage", Site: at, Time: time.Second, Count: tt.parks},
 			{Category: ledger.Idle, Group: "main.main", Wait: "chan-receive", Beside: "main.stage", Time: time.Second, Count: tt.gaps},
 		}}
+		if tt.gaps == 0 {
+			l.Rows[1] = ledger.Row{Category: ledger.Scheduler, Group: "main.main", Wait: "chan-receive", Time: time.Second, Count: tt.parks}
+		}
 		f := diagnose.New(diagnose.Results{
 			Ledger:     l,
 			Graph:      &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.stage", Goroutines: 1, Running: time.Second}}},

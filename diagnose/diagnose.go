@@ -202,7 +202,7 @@ func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 	case c.kind == Tracing, c.kind == Collector && d.asksInTests(), c.kind == Runtime && !slices.ContainsFunc(f.Where, d.own) && d.finalizers() < c.lost/2:
 		return 0
 	}
-	return f.Lost
+	return f.Lost - d.spare(c)
 }
 
 // split moves findings that cost nothing but are certain to the front: goroutines that never end,

@@ -82,6 +82,9 @@ func (d *diagnosis) findLimits() {
 			sort = workers
 		}
 		place, callers := d.placeIn(p.Waiter.Stack)
+		if place == (timeline.Place{}) && (sort == databases || sort == connections) {
+			place = usesLimit(p.Waiter.Stack) // by a library, for the program
+		}
 		if place == (timeline.Place{}) || p.Waiter.Group == p.Owner.Group && d.barriers[place] {
 			continue
 		}
@@ -112,6 +115,16 @@ func (d *diagnosis) findLimits() {
 			d.limitAt[place] = most
 		}
 	}
+}
+
+// usesLimit returns the innermost place of a call chain outside the package that has a limit.
+func usesLimit(s *contention.Stack) timeline.Place {
+	for _, f := range framesOf(s) {
+		if pkg := symbol.Package(f.Func); pkg != "runtime" && pkg != "database/sql" && pkg != "net/http" {
+			return placeOf(f)
+		}
+	}
+	return timeline.Place{}
 }
 
 // isOne reports whether a single goroutine receives nearly all that is sent: it is the cause.
@@ -280,17 +293,17 @@ func (d *diagnosis) answers(group string) bool {
 
 // waitedAt returns the average number of goroutines that waited at a limit, or for others elsewhere.
 func (d *diagnosis) waitedAt(p timeline.Place) float64 {
-	if d.Graph == nil || d.Graph.Wall <= 0 {
-		if l := d.limitAt[p]; l != nil {
-			return float64(l.waited) / float64(max(d.Contention.Duration, 1))
-		}
-		return 0
-	}
 	var sum time.Duration
 	for _, wait := range []timeline.Wait{timeline.WaitSemaphore, timeline.WaitSelect, timeline.WaitChanSend, timeline.WaitChanReceive, timeline.WaitCond} {
 		sum += d.blockedAt(p, wait.String())
 	}
-	return float64(sum) / float64(d.Graph.Wall)
+	if l := d.limitAt[p]; sum == 0 && l != nil { // the graph has other places in libraries
+		return ratio(l.waited, d.Contention.Duration)
+	}
+	if d.Graph == nil {
+		return 0
+	}
+	return ratio(sum, d.Graph.Wall)
 }
 
 // blockedAt returns how long goroutines waited for something at a place.

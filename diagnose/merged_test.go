@@ -55,7 +55,7 @@ func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
 			{Category: ledger.Outside, Group: "net/http.(*conn).serve", Wait: "network", Site: timeline.Place{Func: "net/http.(*connReader).Read", File: "server.go", Line: 1}, Beside: ledger.None, Time: 60, Count: 9},
 			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 9), Beside: ledger.None, Time: 50, Count: 9},
 			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 19), Beside: ledger.None, Time: 40, Count: 9},
-		}, nil, "Waiting for the network left 30% of the capacity idle.", 60},
+		}, nil, "Waiting for requests from the network left 30% of the capacity idle.", 60},
 	} {
 		l := &ledger.Ledger{Wall: 100 * ms, Procs: 2, Capacity: 200 * ms}
 		rest := l.Capacity
@@ -195,7 +195,7 @@ func TestRowsMayConcernOtherGoroutines(t *testing.T) {
 			{Category: ledger.Idle, Group: "(unnamed)", Wait: "coroutine", Beside: "(unnamed)", Time: 900 * ms, Count: 9},
 		}, diagnose.CannotTell, "The trace does not show which functions ran", 0},
 	} {
-		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: c.rows}
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Queued: time.Second, Rows: c.rows}
 		if err := l.CheckValid(); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}

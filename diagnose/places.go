@@ -211,12 +211,20 @@ func (d *diagnosis) servedBy(group string) served {
 
 // ownFirst sorts the places of a finding, each once: those of the program's own module before those
 // of its dependencies, and the standard library last. If all are in the standard library, the first
-// one is the place that the goroutines there worked for.
+// one is the place that the goroutines there worked for; if none is in the program's own module, the
+// place there that waits for them is added.
 func (d *diagnosis) ownFirst(f *verdict.Finding) {
 	// TestPlacesOfTheProgramAreFirst needs this.
 	for i := 0; len(f.Where) > 0 && !slices.ContainsFunc(f.Where, d.own) && i < len(f.Rows); i++ {
 		if p := d.behalfOf(&d.l.Rows[f.Rows[i]]); d.own(p) {
 			f.Where = append(f.Where, p)
+		}
+	}
+	if len(f.Rows) > 0 && len(f.Where) > 0 && !slices.ContainsFunc(f.Where, d.ownModule) {
+		b := d.servedBy(d.l.Rows[f.Rows[0]].Group)
+		chain := append([]timeline.Place{b.place}, d.above[b]...)
+		if i := slices.IndexFunc(chain, d.ownModule); i >= 0 {
+			f.Where = append(f.Where, chain[i])
 		}
 	}
 	var sorted [3][]timeline.Place

@@ -134,3 +134,28 @@ func TestPlaceOfFinalizers(t *testing.T) {
 		t.Errorf("%s: %s %v", f.Kind, f.Title, f.Where)
 	}
 }
+
+// Long calls of one function at several places are one finding; those of different functions are not.
+func TestCallsOfOneFunctionAreOneFinding(t *testing.T) {
+	at := func(line int) timeline.Place { return timeline.Place{Func: "main.work", File: "main.go", Line: line} }
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		callees [2]string
+		titles  []string
+	}{
+		{[2]string{"syscall.Flock", "syscall.Flock"}, []string{"Waiting for system calls, most at main.work main.go:1 (40%) and main.work main.go:2 (30%), left 70% of the capacity idle."}},
+		{[2]string{"syscall.Flock", "os.(*File).Sync"}, []string{"Waiting for system calls at main.work main.go:1 left 40% of the capacity idle.", "Waiting for system calls at main.work main.go:2 left 30% of the capacity idle."}},
+	} {
+		l := &ledger.Ledger{Wall: 100 * ms, Procs: 1, Capacity: 100 * ms, Rows: []ledger.Row{
+			{Category: ledger.Outside, Group: "main.work", Site: at(1), Callee: c.callees[0], Wait: "syscall", Beside: ledger.None, Time: 40 * ms, Count: 9},
+			{Category: ledger.Outside, Group: "main.work", Site: at(2), Callee: c.callees[1], Wait: "syscall", Beside: ledger.None, Time: 30 * ms, Count: 9},
+			{Category: ledger.Code, Group: "main.work", Time: 30 * ms, Count: 1},
+		}}
+		found := diagnose.New(diagnose.Results{Ledger: l}).Findings
+		for i, want := range c.titles {
+			if i >= len(found) || found[i].Title != want {
+				t.Errorf("%v: %+v", c.callees, found)
+			}
+		}
+	}
+}

@@ -46,7 +46,7 @@ type made struct {
 }
 
 func (m *made) results(t *testing.T) diagnose.Results {
-	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second}
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Queued: time.Second}
 	lock := &contention.Lock{ID: 1, Class: "main.table"}
 	for i := range m.waits {
 		if m.waits[i].Kind == contention.MutexKind {
@@ -260,7 +260,7 @@ func TestSentences(t *testing.T) {
 		// One that is done with a limit may wake all others, too, but does so elsewhere.
 		{rows: []ledger.Row{{Category: ledger.Idle, Group: "main.work", Site: placeOf("main.acquire", 3), Wait: "cond", Waker: "main.work", WakerSite: placeOf("main.release", 5), All: true, Beside: "main.work", Time: time.Second, Count: 9}}, boxes: []bottle.Box{box("main.work", 8, time.Second, 1.5)},
 			pairs:    []contention.Wait{{Kind: contention.CondKind, Waiter: contention.Party{Group: "main.work", Stack: stackOf("main.acquire", 3)}, Owner: contention.Party{Group: "main.work", Stack: stackOf("main.release", 5)}, Blamed: 3 * time.Second, Contentions: 9}},
-			sentence: "Goroutines of main.work wait for one another at main.acquire main.go:3, which kept 50% of the capacity idle.",
+			sentence: "Goroutines of main.work wait for one another at main.acquire main.go:3, which kept 50% of the capacity idle: 3.00 waited on average.",
 			advice:   "If that bounds how many go on at a time, raise the bound; if each needs what the one before it did, shorten that chain, or have each do more in its turn."},
 		// A switch between goroutines is no limit, though they wait for one another.
 		{rows: []ledger.Row{{Category: ledger.Scheduler, Group: "main.take", Site: placeOf("main.take", 3), Wait: "chan-receive", Time: time.Second, Count: 9}},
@@ -486,6 +486,20 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{idle(ledger.Outside, "created", ledger.None, 1200*ms)}, // for which others wait
 			sentence: "Waiting for timers that start goroutines (time.AfterFunc) left 60% of the capacity idle, most for main.take (60%).",
 			advice:   "A ticker, a rate limiter or a deadline sets the pace there, not the processors. If it is meant to, there is nothing to repair."},
+		// A server beside a program that mostly computes.
+		{rows: []ledger.Row{{Category: ledger.Outside, Group: "net/http.(*conn).serve", Site: placeOf("net/http.(*connReader).Read", 3), Wait: "network", Beside: ledger.None, Time: 200 * ms, Count: 9}},
+			sentence: "Waiting for requests from the network left 10% of the capacity idle."},
+		{rows: []ledger.Row{{Category: ledger.GCWorker, Time: 600 * ms, Count: 9}}, change: func(r *diagnose.Results) { r.Ledger.Queued = 100 * ms },
+			sentence: "The garbage collector took 30% of the capacity: workers 30%, assists 0%, world stopped 0%, waits for it 0%; for 20%, processors had nothing else to run."},
+		{rows: []ledger.Row{idle(ledger.Outside, "sleep", ledger.None, 1200*ms)}, boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 80, Waiting: map[string]time.Duration{"sleep": 2 * time.Second}}},
+			waits:    []contention.Wait{{Kind: contention.WaitGroupKind, Waiter: contention.Party{Group: "main.main", Stack: stackOf("main.round", 20)}, Waited: time.Second, Contentions: 10}},
+			pairs:    []contention.Wait{{Kind: contention.WaitGroupKind, Waiter: contention.Party{Group: "main.main", Stack: stackOf("main.round", 20)}, Owner: contention.Party{Group: "main.take"}, Blamed: time.Second, Contentions: 10}},
+			sentence: "Sleeping at main.take main.go:3 left 60% of the capacity idle.",
+			advice:   "At main.round main.go:20, others wait for the last of 8 goroutines, of which only 2.00 are not done, on average: begin the next ones before the slowest is done. Wait for what is expected instead of sleeping, if the program has work to do."},
+		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second), {Category: ledger.C, Group: "main.take", Site: placeOf("main.take", 6), Time: 900 * ms, Count: 9}},
+			waits: blamed(3 * time.Second), pairs: owned(3*time.Second, contention.Wait{Running: 3 * time.Second}),
+			sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
+			advice:   "While others waited, its owners were in C code, running or waiting, for 100%. Hold it for less time, or divide what it guards among several locks."},
 		{change: tasks(2_000_000, 800), sentence: `Tiny tasks: 2,000,000 of "load" ran for 800 ns each, on average.`},
 		{change: tasks(1, 900_000_000), sentence: `Too few tasks for 2 processors: 1 of "load", of 900 ms on average.`},
 		{change: tasks(100, 5_000_000, 1, 900_000_000), sentence: `The largest task of "load" ran for 900 ms, and the 101 of them for 13.9 ms each, on average: the others are done before it.`},
@@ -654,6 +668,8 @@ var adviceOf = map[string]string{
 	"Waiting for the network left 60% of the capacity idle, most at main.ask main.go:4 (30%) and main.take main.go:3 (30%).":                                                                                                                           "The other end sets the pace: have more requests under way at a time, or make it faster.",
 	"Waiting for the network left 60% of the capacity idle (9 times), most at main.ask main.go:4 (30%) and main.take main.go:3 (30%).":                                                                                                                 "The other end sets the pace: have more requests under way at a time, or make it faster.",
 	"Waiting for the network left 70% of the capacity idle, most at main.take main.go:3 (30%).":                                                                                                                                                        "The other end sets the pace: have more requests under way at a time, or make it faster.",
+	"Waiting for requests from the network left 10% of the capacity idle.":                                                                                                                                                                             "The clients set the pace there: with more requests at a time, it would be less.",
+	"The garbage collector took 30% of the capacity: workers 30%, assists 0%, world stopped 0%, waits for it 0%; for 20%, processors had nothing else to run.":                                                                                         "Allocate less (go tool pprof -sample_index=alloc_space), or give it more memory (GOGC, GOMEMLIMIT).",
 	"Waiting for the network left 50% of the capacity idle.":                                                                                                                                                                                           "The other end sets the pace: have more requests under way at a time, or make it faster.",
 	"C code at main.call main.go:3 left 50% of the capacity idle: no others ran beside main.work, which calls it.":                                                                                                                                     "Have several goroutines call it at a time, or make fewer calls. A trace does not show whether it computes or waits.",
 	"The world was stopped, but not for the collector: that took 50% of the capacity, most at main.stats main.go:3.":                                                                                                                                   "Stop all goroutines less often: runtime.ReadMemStats, goroutine profiles and changes of GOMAXPROCS do. Package runtime/metrics does not.",

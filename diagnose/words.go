@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -107,8 +108,12 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		busy := d.timesOf(c)[ledger.Syscall]
 		lost = format.Percent(c.lost-c.alone-busy, d.l.Capacity)
 		times := d.times(c, "call", "calls")
-		if f.Title = idles("Waiting for system calls", at, lost, times); ratio(busy, d.l.Capacity) >= 0.01 {
-			f.Title = fmt.Sprintf("Long system calls at %s held processors for %s of the capacity, and left %s idle%s.", at, format.Percent(busy, d.l.Capacity), lost, times)
+		what := "system calls"
+		if c.name == severalPlaces {
+			what, at = what+", most", d.mostPlaces(&f, c)+","
+		}
+		if f.Title = idles("Waiting for "+what, at, lost, times); ratio(busy, d.l.Capacity) >= 0.01 {
+			f.Title = fmt.Sprintf("Long "+what+" at %s held processors for %s of the capacity, and left %s idle%s.", at, format.Percent(busy, d.l.Capacity), lost, times)
 		}
 		f.Advice = "Have more of them under way at a time, or fewer (fsync, small reads)."
 		if strings.HasSuffix(top.Callee, "Flock") {
@@ -166,10 +171,55 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Advice = "What the program waited for shows in a larger window."
 		}
 	}
+	f.Advice = d.lastOf(&f, c) + f.Advice
 	if f.Gain > 0 {
 		d.bound(&f, c)
 	}
 	return f
+}
+
+// lastOf returns a sentence about goroutines that others start in batches and wait for, if most of a
+// batch are done long before those that wait outside the program for longest; or else "". It adds the
+// place of that wait to the finding.
+func (d *diagnosis) lastOf(f *verdict.Finding, c *cause) string {
+	if c.kind != Sleep && c.kind != Timer && c.kind != Network && c.kind != Blocking || d.Contention == nil || d.windowed() {
+		return ""
+	}
+	var all *bottle.Box
+	for r := range d.rowsOf(c) {
+		if b := d.boxes[r.Group]; all == nil && b != nil && r.Category.Empty() {
+			all = b
+		}
+	}
+	if all == nil {
+		return ""
+	}
+	waited := map[timeline.Place]time.Duration{}
+	for i := range d.Contention.Pairs {
+		if w := &d.Contention.Pairs[i]; w.Kind == contention.WaitGroupKind && w.Owner.Group == all.Group {
+			p, _ := d.placeIn(w.Waiter.Stack)
+			waited[p] += w.Blamed
+		}
+	}
+	at := largest(waited, timeline.Place.Compare)
+	var batches int64
+	var during time.Duration
+	for i := range d.Contention.Waits {
+		if w := &d.Contention.Waits[i]; w.Kind == contention.WaitGroupKind {
+			if p, _ := d.placeIn(w.Waiter.Stack); p == at {
+				batches, during = batches+w.Contentions, during+w.Waited
+			}
+		}
+	}
+	if batches < 2 || !d.own(at) || during*time.Duration(d.l.Procs) < c.lost/2 {
+		return ""
+	}
+	size, left := float64(all.Goroutines)/float64(batches), ratio(all.Running+all.Runnable+all.Blocked(), during)
+	if left > size/2 {
+		return ""
+	}
+	f.Where = append(f.Where[:min(len(f.Where), 2)], at)
+	return fmt.Sprintf("At %s, others wait for the last of %s goroutines, of which only %s are not done, on average: begin the next ones before the slowest is done. ", at, format.Count(int64(size+0.5)), number(left))
 }
 
 // maxWaking bounds the running time that one wait and its end take, which a repair saves: the system
@@ -181,6 +231,14 @@ const maxWaking = 10 * time.Microsecond
 // waits may be most of what the program would still do, and none for a lock that is often waited for:
 // goroutines may also have spun for it, and got it.
 func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
+	if d.forCommands(c) {
+		f.Gain, f.Basis = 0, "cannot tell: the commands may use the processors that are idle here"
+		return
+	}
+	if ratio(d.of[ledger.C], d.l.Capacity) >= worthTelling {
+		without(f, "these waits", "if C code then runs at the same time, which takes no processor for long")
+		return
+	}
 	rest, basis := d.l.Capacity-c.lost, boundBasis
 	if less, calls := d.overlapped(c); less > 0 && rest-less > c.lost {
 		without(f, "these waits", "if goroutines then run at the same time")
@@ -215,6 +273,17 @@ func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
 	if saved > 0 {
 		f.Basis += fmt.Sprintf(", and %s less running for each of %s", format.Duration(maxWaking), format.Plural(waits, "wait", "waits"))
 	}
+}
+
+// forCommands reports whether most of a cause is waiting for commands.
+func (d *diagnosis) forCommands(c *cause) bool {
+	var sum time.Duration
+	for r := range d.rowsOf(c) {
+		if r.Category.Empty() && command(r) {
+			sum += r.Time
+		}
+	}
+	return sum > c.lost/2
 }
 
 // stays returns the longest running time of a goroutine if repairs of a cause shorten waits
@@ -402,6 +471,9 @@ func (d *diagnosis) network(f *verdict.Finding, c *cause, at, lost string) {
 		f.Advice = "The other end sets the pace. If that is a command: " + strings.ToLower(slowCommand[:1]) + slowCommand[1:]
 	}
 	switch {
+	case d.forRequests(c) && !d.leavesIdle(c):
+		f.Title = fmt.Sprintf("Waiting for requests from the network left %s of the capacity idle%s.", lost, times)
+		f.Advice = "The clients set the pace there: with more requests at a time, it would be less."
 	case d.forRequests(c):
 		f.Kind = NoWork
 		f.Title = fmt.Sprintf("Nothing to do for %s of the capacity: processors were idle until requests came from the network%s.", lost, times)
@@ -439,12 +511,14 @@ func idles(what, at, lost, times string) string {
 // slowCommand is the advice on a program that this one has started.
 const slowCommand = "The trace does not cover what the command does: make it faster, or run several at a time."
 
-// forRequests reports whether most of a cause was a server's wait for clients while the program did
-// and waited for little else. A client may be part of the program.
+// leavesIdle reports whether the program waited for little else than a cause and did little.
+func (d *diagnosis) leavesIdle(c *cause) bool {
+	used := d.used()
+	return used <= d.l.Capacity/2 && c.lost >= (d.l.Capacity-used)/2
+}
+
+// forRequests reports whether most of a cause was a server's wait for clients.
 func (d *diagnosis) forRequests(c *cause) bool {
-	if used := d.used(); used > d.l.Capacity/2 || c.lost < (d.l.Capacity-used)/2 {
-		return false
-	}
 	return d.mostly(c, func(r *ledger.Row) bool {
 		for _, fn := range []string{"net/http.(*connReader).", "net/http.(*conn).", "net/http.(*Server).", "net/http.(*http2serverConn)."} {
 			if strings.HasPrefix(r.Site.Func, fn) {
@@ -723,6 +797,9 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 	}
 	did, under := owners(row), d.waitedUnder(c)
 	waited := strings.HasPrefix(did, "waited")
+	if d.cUnder(c.place) > d.l.Wall/2 {
+		did = strings.Replace(did, "were running", "were in C code, running or waiting,", 1)
+	}
 	switch {
 	case did != "":
 		if row.Blamed*2 < row.Waited {
@@ -777,6 +854,20 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 			f.Gain, f.Basis = 0, "none with one processor"+more
 		}
 	}
+}
+
+// cUnder returns how long C code ran while its caller held a lock.
+func (d *diagnosis) cUnder(lock timeline.Place) (sum time.Duration) {
+	if d.inC == nil {
+		return 0
+	}
+	spans := d.spansOf(lock)
+	for i := range d.l.Rows {
+		if r := &d.l.Rows[i]; r.Category == ledger.C && spans.contain(r) {
+			sum += r.Time
+		}
+	}
+	return sum
 }
 
 // waitedUnder returns where the owners of a lock waited most while they held it; the zero place if
@@ -955,6 +1046,10 @@ func (d *diagnosis) collector(f *verdict.Finding, c *cause, lost string) {
 	f.Where = d.places(site)
 	percent := func(t time.Duration) string { return format.Percent(t, d.l.Capacity) }
 	f.Title = fmt.Sprintf("The garbage collector took %s of the capacity: workers %s, assists %s, world stopped %s, waits for it %s.", lost, percent(workers), percent(assist), percent(stop), percent(wait))
+	if spare := d.spare(c); ratio(spare, d.l.Capacity) >= 0.01 {
+		f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; for %s, processors had nothing else to run.", percent(spare))
+		f.Gain = float64(d.l.Capacity) / float64(d.l.Capacity-c.lost+spare)
+	}
 	without(f, "the collector", "if the program allocates less")
 	f.Advice = d.collectorAdvice()
 	if h := d.l.Heap; h != nil && h.Collections > 0 && stop > c.lost/2 {
@@ -972,6 +1067,15 @@ func (d *diagnosis) collector(f *verdict.Finding, c *cause, lost string) {
 		f.Title = strings.TrimSuffix(f.Title, ".") + asks
 		f.Advice = fmt.Sprintf("It ran %s, at least %s of them because of runtime.GC or debug.FreeOSMemory: %s.", format.Plural(d.l.Heap.Collections, "time", "times"), format.Count(n), instead)
 	}
+}
+
+// spare returns for how long at least the collector's workers had processors for which no goroutine was
+// ready, and so took nothing from the program; 0 if that waits for its collections.
+func (d *diagnosis) spare(c *cause) time.Duration {
+	if c.kind != Collector || d.waitsForCollections() {
+		return 0
+	}
+	return max(d.timesOf(c)[ledger.GCWorker]-d.l.Queued*time.Duration(d.l.Procs), 0)
 }
 
 // lateStop is the time for which a collection stops the world if the operating system runs all threads
@@ -1241,15 +1345,25 @@ func (d *diagnosis) saturated(only bool) verdict.Finding {
 
 // pieces returns the finding that goroutines hand over too little work at a time, if they do.
 func (d *diagnosis) pieces() (f verdict.Finding, found bool) {
-	var most time.Duration
-	for _, group := range slices.Sorted(maps.Keys(d.handed)) {
-		if _, tiny := d.tinyPiece(group); tiny && d.boxes[group].Running > most && d.boxes[group].Running >= d.l.Capacity/4 {
-			most, found = d.boxes[group].Running, true
-			f = verdict.Finding{Rows: d.code[group]}
-			d.tinyPieces(&f, group, "")
+	group := d.pieceGroup()
+	if group == "" {
+		return f, false
+	}
+	f = verdict.Finding{Rows: d.code[group]}
+	d.tinyPieces(&f, group, "")
+	return f, true
+}
+
+// pieceGroup returns the group of goroutines that ran longest of those that hand over too little work
+// at a time, if that was for a quarter of the capacity; or else "".
+func (d *diagnosis) pieceGroup() string {
+	ran := map[string]time.Duration{}
+	for group := range d.handed {
+		if _, tiny := d.tinyPiece(group); tiny && d.boxes[group].Running >= d.l.Capacity/4 {
+			ran[group] = d.boxes[group].Running
 		}
 	}
-	return f, found
+	return largest(ran, strings.Compare)
 }
 
 // tinyPieces describes a group of goroutines that hand over too little work at a time.
