@@ -934,7 +934,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Limit, place: r.Site}, true
 	case w == timeline.WaitYield.String():
 		return key{kind: Switching, place: r.Site}, true
-	case w == timeline.WaitCreated.String() && d.short[r.Group] && (r.Category != ledger.Idle || r.Time < time.Duration(r.Count)*longCall):
+	case w == timeline.WaitCreated.String() && d.short[r.Group] && r.Category != ledger.Outside && (r.Category != ledger.Idle || r.Time < time.Duration(r.Count)*longCall):
 		return key{kind: Tiny, name: r.Group}, true
 	case r.Category == ledger.Scheduler:
 		return key{kind: HandOver}, true

@@ -147,15 +147,18 @@ func TestYieldingForACollectionIsNoWait(t *testing.T) {
 	}
 }
 
-// A goroutine that time.AfterFunc starts has waited nowhere.
+// A goroutine that time.AfterFunc starts has waited nowhere, however little it does.
 func TestTimersThatStartGoroutines(t *testing.T) {
-	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
-		{Category: ledger.Outside, Group: "main.step", Wait: "created", Beside: ledger.None, Time: 1500 * time.Millisecond, Count: 400},
-		{Category: ledger.Code, Group: "main.step", Site: timeline.Place{Func: "main.step", File: "/src/main.go", Line: 7}, Time: 500 * time.Millisecond, Count: 400},
-	}}
-	f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]
-	if f.Title != "Waiting for timers that start goroutines (time.AfterFunc) left 75% of the capacity idle, most for main.step (75%)." || len(f.Where) == 0 || f.Where[0].Line != 7 {
-		t.Errorf("%s %v", f.Title, f.Where)
+	for _, count := range []int64{400, 100_000} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Outside, Group: "main.step", Wait: "created", Beside: ledger.None, Time: 1500 * time.Millisecond, Count: count},
+			{Category: ledger.Code, Group: "main.step", Site: timeline.Place{Func: "main.step", File: "/src/main.go", Line: 7}, Time: 500 * time.Millisecond, Count: count},
+		}}
+		graph := &bottle.Graph{Boxes: []bottle.Box{{Group: "main.step", Goroutines: int(count), Running: 500 * time.Millisecond}}}
+		f := diagnose.New(diagnose.Results{Ledger: l, Graph: graph}).Findings[0]
+		if f.Title != "Waiting for timers that start goroutines (time.AfterFunc) left 75% of the capacity idle, most for main.step (75%)." || len(f.Where) == 0 || f.Where[0].Line != 7 {
+			t.Errorf("%s %v", f.Title, f.Where)
+		}
 	}
 }
 
