@@ -367,6 +367,13 @@ func TestRowsOfPublicModules(t *testing.T) {
 			[]bottle.Box{{Kind: bottle.Application, Group: "main.send", Goroutines: 600, Sites: map[string][]bottle.Site{"chan-receive": {{Func: "main.send", File: "/src/main.go", Line: 7, Time: 600 * time.Second}}}}}, nil,
 			diagnose.Blocking, "Long system calls at main.sync main.go:7 held processors for 50% of the capacity, and left 25% idle (1,000 calls); while main.save ran alone, the other processors had nothing to do for 25%.", "",
 		}, {
+			"long calls that leave nothing idle",
+			[]ledger.Row{
+				{Category: ledger.Outside, Group: "main.save", Site: place("main.sync"), Wait: "syscall", Beside: ledger.None, Time: half / 1000, Count: 10},
+				{Category: ledger.Syscall, Group: "main.save", Site: place("main.sync"), Time: half, Count: 1000},
+			}, nil, nil, nil,
+			diagnose.Blocking, "Long system calls at main.sync main.go:7 held processors for 50% of the capacity (", "",
+		}, {
 			"package testing collects before each run",
 			[]ledger.Row{code("main.bench", 8), {Category: ledger.Scheduler, Group: "main.bench", Site: runN, Wait: "yield", Time: half, Count: 100_000}},
 			&ledger.Heap{Collections: 10}, nil,

@@ -80,11 +80,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 	case Collector:
 		d.collector(&f, c, lost)
 	case Syscalls:
-		held := format.Percent(c.lost-c.alone-c.blocked, d.l.Capacity) + " of the capacity"
-		if ratio(c.blocked, d.l.Capacity) >= 0.01 {
-			held += ", and left " + format.Percent(c.blocked, d.l.Capacity) + " idle"
-		}
-		held += fmt.Sprintf(" (%s of %s)", format.Plural(c.count, "call", "calls"), format.Duration((c.lost-c.alone-c.blocked)/time.Duration(max(c.count, 1))))
+		held := d.taken(c.lost-c.alone-c.blocked, c.blocked) + fmt.Sprintf(" (%s of %s)", format.Plural(c.count, "call", "calls"), format.Duration((c.lost-c.alone-c.blocked)/time.Duration(max(c.count, 1))))
 		f.Title = fmt.Sprintf("System calls at %s held processors for %s.", at, held)
 		if c.name == severalPlaces {
 			f.Title = fmt.Sprintf("System calls held processors for %s, most at %s.", held, d.mostPlaces(&f, c))
@@ -113,7 +109,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			what, at = what+", most", d.mostPlaces(&f, c)+","
 		}
 		if f.Title = idles("Waiting for "+what, at, lost, times); ratio(busy, d.l.Capacity) >= 0.01 {
-			f.Title = fmt.Sprintf("Long "+what+" at %s held processors for %s of the capacity, and left %s idle%s.", at, format.Percent(busy, d.l.Capacity), lost, times)
+			f.Title = fmt.Sprintf("Long "+what+" at %s held processors for %s%s.", at, d.taken(busy, c.lost-c.alone-busy), times)
 		}
 		f.Advice = "Have more of them under way at a time, or fewer (fsync, small reads)."
 		if strings.HasSuffix(top.Callee, "Flock") {
@@ -340,6 +336,15 @@ func (d *diagnosis) callsOf(c *cause) (sum time.Duration) {
 // leastRetake is the least time after which the runtime takes the processor from a system call, if
 // another goroutine is ready.
 const leastRetake = 20 * time.Microsecond
+
+// taken returns the parts of the capacity that calls held, and that was idle because of them.
+func (d *diagnosis) taken(held, idle time.Duration) string {
+	parts := format.Percent(held, d.l.Capacity) + " of the capacity"
+	if ratio(idle, d.l.Capacity) >= 0.01 {
+		parts += ", and left " + format.Percent(idle, d.l.Capacity) + " idle"
+	}
+	return parts
+}
 
 // andAlone adds that processors were idle while the caller of the system calls ran alone.
 func (d *diagnosis) andAlone(f *verdict.Finding, c *cause) {
