@@ -370,6 +370,7 @@ func TestRowsOfPublicModules(t *testing.T) {
 			"long calls that leave nothing idle",
 			[]ledger.Row{
 				{Category: ledger.Outside, Group: "main.save", Site: place("main.sync"), Wait: "syscall", Beside: ledger.None, Time: half / 1000, Count: 10},
+				{Category: ledger.Code, Group: "main.save", Site: place("main.save"), Time: half - half/1000, Count: 10},
 				{Category: ledger.Syscall, Group: "main.save", Site: place("main.sync"), Time: half, Count: 1000},
 			}, nil, nil, nil,
 			diagnose.Blocking, "Long system calls at main.sync main.go:7 held processors for 50% of the capacity (", "",
