@@ -97,6 +97,17 @@ func TestParallelism(t *testing.T) {
 	}
 }
 
+func TestNumber(t *testing.T) {
+	for n, want := range map[float64]string{0: "0.00", 1.984: "1.98", 9.996: "10.0", 29.89: "29.9", 99.96: "100", 1370.6: "1,371", math.Inf(1): "–", math.Inf(-1): "–"} {
+		if got := Number(n); got != want {
+			t.Errorf("Number(%v) = %q, want %q", n, got, want)
+		}
+	}
+	if got := Number(math.NaN()); got != "–" {
+		t.Errorf("Number(NaN) = %q", got)
+	}
+}
+
 func TestCount(t *testing.T) {
 	for n, want := range map[int]string{
 		0: "0", 7: "7", 999: "999", 1000: "1,000", 1371: "1,371", 1_000_000: "1,000,000", -1371: "-1,371", -100: "-100",

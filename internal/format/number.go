@@ -100,6 +100,20 @@ func Parallelism(p float64) string {
 	return strconv.FormatFloat(p, 'f', 2, 64)
 }
 
+// Number formats a mean or a ratio with three digits or more: "1.08", "29.9", "1,371". NaN and
+// infinities are [Unknown].
+func Number(n float64) string {
+	switch {
+	case !(n >= 9.995): // or NaN
+		return Parallelism(n)
+	case n < 99.95:
+		return strconv.FormatFloat(n, 'f', 1, 64)
+	case n >= math.MaxInt64:
+		return Unknown
+	}
+	return Count(int64(n + 0.5))
+}
+
 // Count formats n with commas between the thousands: "1,371".
 func Count[N int | int64 | uint64](n N) string {
 	s, sign := strconv.FormatUint(uint64(n), 10), ""
