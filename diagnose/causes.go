@@ -782,15 +782,11 @@ func (d *diagnosis) worksUnder(s spans, r *ledger.Row) bool {
 	return s.contain(&ledger.Row{Site: b.place, Callers: d.above[b]})
 }
 
-// spans are the lines of each function between which a lock is held.
-type spans map[string]span
+// spans are the lines of each function between which a lock is held: from one line to another or, of a
+// lock that a library acquires and releases, single lines that call it.
+type spans map[string][]span
 
-// span is a range of lines. If whole is set, the lock is also held on the first one, which calls a
-// library that acquires it.
-type span struct {
-	from, to int
-	whole    bool
-}
+type span struct{ from, to int }
 
 // spansOf returns the lines between those where a function acquires a lock and those where it
 // releases the lock. If a library does both, that is the line that calls the library.
@@ -800,11 +796,18 @@ func (d *diagnosis) spansOf(lock timeline.Place) spans {
 		if acquires.Func == "" || acquires.Func != releases.Func || acquires.Line > releases.Line {
 			return
 		}
-		s, known := all[acquires.Func]
-		if !known {
-			s = span{acquires.Line, releases.Line, false}
+		of := all[acquires.Func]
+		switch {
+		case within[acquires]:
+			if of = append(of, span{acquires.Line, acquires.Line}); slices.Contains(of[:len(of)-1], of[len(of)-1]) {
+				return
+			}
+		case of == nil:
+			of = []span{{acquires.Line, releases.Line}}
+		default:
+			of[0] = span{min(of[0].from, acquires.Line), max(of[0].to, releases.Line)}
 		}
-		all[acquires.Func] = span{min(s.from, acquires.Line), max(s.to, releases.Line), s.whole || within[acquires]}
+		all[acquires.Func] = of
 	}
 	library := map[timeline.Place]bool{} // calls of golang.org/x/sync, which calls the program, but not with its lock
 	if d.Contention != nil {
@@ -860,8 +863,9 @@ func syncPlace(s *contention.Stack) timeline.Place {
 // lock is acquired ran before.
 func (s spans) contain(r *ledger.Row) bool {
 	in := func(p timeline.Place, site bool) bool {
-		at, known := s[p.Func]
-		return known && at.from <= p.Line && p.Line <= at.to && (!site || at.whole || at.from == at.to || p.Line > at.from)
+		return slices.ContainsFunc(s[p.Func], func(at span) bool {
+			return at.from <= p.Line && p.Line <= at.to && (!site || at.from == at.to || p.Line > at.from)
+		})
 	}
 	return in(r.Site, true) || slices.ContainsFunc(r.Callers, func(p timeline.Place) bool { return in(p, false) })
 }

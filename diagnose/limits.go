@@ -78,7 +78,7 @@ func (d *diagnosis) findLimits() {
 			if p.Kind == contention.ChanSendKind {
 				sort = semaphores
 			}
-		case p.Kind == contention.ChanSendKind && p.Waiter.Group != p.Owner.Group:
+		case (p.Kind == contention.ChanSendKind || p.Kind == contention.SelectKind && d.receivesAt(p.Owner.Stack)) && p.Waiter.Group != p.Owner.Group:
 			sort = workers
 		}
 		place, callers := d.placeIn(p.Waiter.Stack)
@@ -154,6 +154,15 @@ func (d *diagnosis) blocksAt(s *contention.Stack) bool {
 	return p != (timeline.Place{}) && d.waitPlaces[p] > 0
 }
 
+// receivesAt reports whether goroutines also wait to receive from a channel where a call chain ends: a
+// goroutine that ends the wait of another one there receives what that one sends.
+func (d *diagnosis) receivesAt(s *contention.Stack) bool {
+	at := framesOf(s)[0]
+	return slices.ContainsFunc(d.Contention.Waits, func(w contention.Wait) bool {
+		return w.Kind == contention.ChanReceiveKind && len(framesOf(w.Waiter.Stack)) > 0 && placeOf(w.Waiter.Stack.Frames[0]) == placeOf(at)
+	})
+}
+
 // framesOf returns the frames of a call chain, which may be nil.
 func framesOf(s *contention.Stack) []contention.Frame {
 	if s == nil {
@@ -227,7 +236,7 @@ func (d *diagnosis) mergeLimited() {
 				continue
 			}
 			into := d.causeOf(key{kind: Limit, place: l.place})
-			into.inside = append(into.inside, inside{c.kind, c.place, d.atATime(c), d.throughFile(c)})
+			into.inside = append(into.inside, inside{c.kind, c.place, d.atATime(c), d.didIn(c)})
 			into.take(c)
 			break
 		}
@@ -239,7 +248,18 @@ type inside struct {
 	kind  verdict.Kind
 	place timeline.Place
 	mean  float64 // number of goroutines that did so, on average
-	file  bool    // see throughFile
+	did   string
+}
+
+// didIn describes what goroutines did that waited outside the program.
+func (d *diagnosis) didIn(c *cause) string {
+	switch {
+	case d.forCommands(c):
+		return "waited for commands"
+	case d.throughFile(c):
+		return "waited for a pipe or a device"
+	}
+	return map[verdict.Kind]string{Sleep: "slept", Network: "waited for the network", Blocking: "were in system calls", Timer: "waited for a timer"}[c.kind]
 }
 
 // starts returns the function that starts the goroutines of a group if they are those of a
@@ -372,7 +392,7 @@ func (d *diagnosis) limited(f *verdict.Finding, c *cause, at, lost string) {
 	}
 	f.Title = fmt.Sprintf("%s kept %s of the capacity idle", what, lost)
 	if waiting := d.waitedAt(l.place); waiting >= 0.05 {
-		f.Title += ": " + number(waiting) + " waited on average"
+		f.Title += ": " + format.Number(waiting) + " waited on average"
 		if len(c.inside) > 0 {
 			f.Title += " while " + d.doing(c.inside)
 			for _, in := range c.inside {
@@ -386,12 +406,9 @@ func (d *diagnosis) limited(f *verdict.Finding, c *cause, at, lost string) {
 // doing describes what goroutines past a limit did.
 func (d *diagnosis) doing(all []inside) string {
 	in := all[0]
-	did := map[verdict.Kind]string{Sleep: "slept", Network: "waited for the network", Blocking: "were in system calls", Timer: "waited for a timer"}[in.kind]
-	if in.file {
-		did = "waited for a pipe or a device"
-	}
+	did := in.did
 	if in.mean > 0 {
-		did = number(in.mean) + " " + did
+		did = format.Number(in.mean) + " " + did
 	} else {
 		did = "others " + did
 	}

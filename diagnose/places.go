@@ -37,6 +37,20 @@ func (d *diagnosis) from(p timeline.Place, callers []timeline.Place) []timeline.
 	return out
 }
 
+// orWaits returns callers or, if the runtime has lost the callers of the function that it interrupted,
+// a place of the program's own module where a group of goroutines was seen in another function.
+func (d *diagnosis) orWaits(group string, p timeline.Place, callers []timeline.Place) []timeline.Place {
+	if len(callers) > 0 || p.Func == group || !d.ownModule(p) {
+		return callers
+	}
+	for _, i := range d.code[group] {
+		if r := &d.l.Rows[i]; r.Site.Func != p.Func && d.ownModule(r.Site) {
+			return append([]timeline.Place{r.Site}, r.Callers...)
+		}
+	}
+	return nil
+}
+
 // user returns the caller to name for a shared place: the innermost one of another package, because
 // the place's own package may implement only a lock, otherwise the innermost one.
 func (d *diagnosis) user(p timeline.Place, callers []timeline.Place) (timeline.Place, bool) {
@@ -55,23 +69,31 @@ func (d *diagnosis) user(p timeline.Place, callers []timeline.Place) (timeline.P
 
 // named returns the name of the place of a cause in a sentence, and the places of the finding. The
 // name of a place in a dependency begins with the line of the program's own module that led there,
-// if there is only one.
+// if there is only one and it led there most of the time.
 func (d *diagnosis) named(c *cause) (title string, where []timeline.Place) {
 	callers := c.callers(d)
 	title = short(c.place)
 	if c.place.Func == "" || d.ownModule(c.place) {
 		return title, d.from(c.place, callers)
 	}
-	chains := [][]timeline.Place{callers}
-	for r := range d.rowsOf(c) {
-		if r.Site == c.place {
-			chains = append(chains, r.Callers)
+	var led, all time.Duration
+	see := func(chain []timeline.Place, t time.Duration) {
+		all += t
+		if i := slices.IndexFunc(chain, d.ownModule); i >= 0 {
+			led += t
+			if !slices.Contains(where, chain[i]) {
+				where = append(where, chain[i])
+			}
 		}
 	}
-	for _, chain := range chains {
-		if i := slices.IndexFunc(chain, d.ownModule); i >= 0 && !slices.Contains(where, chain[i]) {
-			where = append(where, chain[i])
+	see(callers, 0)
+	for r := range d.rowsOf(c) {
+		if r.Site == c.place {
+			see(r.Callers, r.Time)
 		}
+	}
+	if led < all/2 {
+		where, callers = nil, nil
 	}
 	switch len(where) {
 	case 0:

@@ -2,6 +2,7 @@ package diagnose_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,6 +157,40 @@ func TestCallsOfOneFunctionAreOneFinding(t *testing.T) {
 			if i >= len(found) || found[i].Title != want {
 				t.Errorf("%v: %+v", c.callees, found)
 			}
+		}
+	}
+}
+
+// The runtime loses the caller of a function that it interrupts at its beginning. A place where the goroutines
+// were seen in another function is listed then.
+func TestPlaceWithoutCallers(t *testing.T) {
+	at := func(fn string) timeline.Place { return timeline.Place{Func: fn, File: "/src/main.go", Line: 7} }
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+		{Category: ledger.Idle, Group: "main.main", Wait: "chan-receive", Beside: "main.start.func1", Time: time.Second, Count: 9},
+		{Category: ledger.Code, Group: "main.start.func1", Site: at("main.hash"), Time: 900 * time.Millisecond, Count: 90},
+		{Category: ledger.Code, Group: "main.start.func1", Site: at("main.transform"), Callers: []timeline.Place{at("main.start.func1")}, Time: 100 * time.Millisecond, Count: 90},
+	}}
+	f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]
+	if !slices.Equal(f.Where, []timeline.Place{at("main.hash"), at("main.transform"), at("main.start.func1")}) {
+		t.Errorf("%s %v", f.Title, f.Where)
+	}
+}
+
+// A line of the program's own module is not in the sentence if only a small part of a wait in a dependency is
+// reached from there.
+func TestRarePlaceIsNotInTheSentence(t *testing.T) {
+	const ms = time.Millisecond
+	closes := timeline.Place{Func: "main.main", File: "/src/main.go", Line: 53}
+	sync := timeline.Place{Func: "github.com/dgraph-io/badger/v4.sync", File: "/go/pkg/mod/github.com/dgraph-io/badger/v4@v4.9.6/x.go", Line: 62}
+	writes := timeline.Place{Func: "github.com/dgraph-io/badger/v4.(*DB).doWrites", File: "/go/pkg/mod/github.com/dgraph-io/badger/v4@v4.9.6/db.go", Line: 976}
+	for rare, led := range map[time.Duration]bool{100 * ms: false, 700 * ms: true} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 1, Capacity: time.Second, Rows: []ledger.Row{
+			{Category: ledger.Outside, Group: writes.Func, Site: sync, Callers: []timeline.Place{writes}, Wait: "syscall", Beside: ledger.None, Time: 800*ms - rare, Count: 9},
+			{Category: ledger.Outside, Group: "main.main", Site: sync, Callers: []timeline.Place{closes}, Wait: "syscall", Beside: ledger.None, Time: rare, Count: 1},
+			{Category: ledger.Code, Group: "main.main", Site: closes, Time: 200 * ms, Count: 9},
+		}}
+		if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; strings.Contains(f.Title, closes.String()) != led || slices.Contains(f.Where, closes) != led {
+			t.Errorf("%v: %s %v", rare, f.Title, f.Where)
 		}
 	}
 }

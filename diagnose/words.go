@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -112,6 +111,9 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Title = fmt.Sprintf("Long "+what+" at %s held processors for %s%s.", at, d.taken(busy, c.lost-c.alone-busy), times)
 		}
 		f.Advice = "Have more of them under way at a time, or fewer (fsync, small reads)."
+		if c.lost-c.alone-busy < busy/4 {
+			f.Advice = "Make fewer, larger calls. If they usually take less time, other programs may have used the processors."
+		}
 		if strings.HasSuffix(top.Callee, "Flock") {
 			f.Advice = "A lock of a file lets one of them in at a time: hold it for less time."
 		}
@@ -215,7 +217,7 @@ func (d *diagnosis) lastOf(f *verdict.Finding, c *cause) string {
 		return ""
 	}
 	f.Where = append(f.Where[:min(len(f.Where), 2)], at)
-	return fmt.Sprintf("At %s, others wait for the last of %s goroutines, of which only %s are not done, on average: begin the next ones before the slowest is done. ", at, format.Count(int64(size+0.5)), number(left))
+	return fmt.Sprintf("At %s, others wait for the last of %s goroutines, of which only %s are not done, on average: begin the next ones before the slowest is done. ", at, format.Count(int64(size+0.5)), format.Number(left))
 }
 
 // maxWaking bounds the running time that one wait and its end take, which a repair saves: the system
@@ -363,7 +365,8 @@ const fewerCalls = "Make fewer, larger calls: a buffer does that for writes and 
 
 // hotPlaces returns where a group of goroutines ran most, with the callers.
 func (d *diagnosis) hotPlaces(group string) []timeline.Place {
-	return d.from(d.hot(group))
+	p, callers := d.hot(group)
+	return d.from(p, d.orWaits(group, p, callers))
 }
 
 // mostGroups lists the groups of goroutines with the most time of a cause.
@@ -417,7 +420,7 @@ func (d *diagnosis) times(c *cause, one, many string) string {
 		said = append(said, format.Plural(c.waits, one, many))
 	}
 	if n := d.atATime(c); n >= 1.5 {
-		said = append(said, number(n)+" at a time")
+		said = append(said, format.Number(n)+" at a time")
 	}
 	if len(said) == 0 {
 		return ""
@@ -679,7 +682,7 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 	if d.isGroup(c.name) {
 		what = "ran, and no others"
 		if b := d.boxes[c.name]; b.SelfParallelism > 1.5 {
-			what = "ran, " + number(b.SelfParallelism) + " at a time"
+			what = "ran, " + format.Number(b.SelfParallelism) + " at a time"
 		}
 	}
 	for r := range d.rowsOf(c) {
@@ -690,7 +693,7 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 	}
 	if b := d.boxes[c.name]; b != nil && b.SelfParallelism > 1.5 && b.Goroutines < d.l.Procs {
 		f.Kind = Starved
-		f.Title = fmt.Sprintf("Too few goroutines: while the %d of %s ran, %s at a time, other processors had nothing to do: %s of the capacity.", b.Goroutines, name, number(b.SelfParallelism), lost)
+		f.Title = fmt.Sprintf("Too few goroutines: while the %d of %s ran, %s at a time, other processors had nothing to do: %s of the capacity.", b.Goroutines, name, format.Number(b.SelfParallelism), lost)
 		f.Advice = fmt.Sprintf("Divide the work among more goroutines (there are %s).", format.Plural(d.l.Procs, "processor", "processors"))
 		return
 	}
@@ -849,7 +852,7 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 	if c.queue && f.Share < 0.1 {
 		more := ""
 		if c.held >= mostlyHeld {
-			more = fmt.Sprintf("; with more, at best %.2f times as fast while the lock is held for as long", 1/c.held)
+			more = fmt.Sprintf("; with more, at best %s times as fast while the lock is held for as long", format.Number(1/c.held))
 			f.Title = fmt.Sprintf("%s limits, not the number of processors: its owners ran for some %.0f%% of the time, and %s goroutines waited for it on average %s.", name, 100*c.held, mean(row.Waited, d.l.Wall), waits)
 		} else {
 			f.Title = fmt.Sprintf("%s may limit, not the number of processors: %s goroutines on average waited for it, or after that for the processor %s.", name, mean(row.Waited+row.Ready, d.l.Wall), waits)
@@ -943,16 +946,18 @@ func (d *diagnosis) held(lock timeline.Place) (least, most float64) {
 		if !r.Category.Used() || r.Site.Func == "" {
 			continue
 		}
-		span, inside := spans[r.Site.Func]
+		inside := len(spans[r.Site.Func]) > 0
+		before := slices.ContainsFunc(spans[r.Site.Func], func(s span) bool { return s.from-2 <= r.Site.Line && r.Site.Line <= s.from })
 		lost := callsIt[r.Site] || len(r.Callers) == 0 && r.Site.Func != r.Group && !above[r.Site.Func]
 		for _, p := range r.Callers {
-			_, in := spans[p.Func]
-			inside, lost = inside || in, lost || callsIt[p]
+			inside, lost = inside || len(spans[p.Func]) > 0, lost || callsIt[p]
 		}
+		// A slice without samples that ends in a line which calls a library may have run before that.
+		ends := r.Category == ledger.Code && !r.Sampled && slices.Contains(spans[r.Site.Func], span{r.Site.Line, r.Site.Line})
 		switch {
-		case spans.contain(r):
+		case spans.contain(r) && !ends:
 			in += r.Time
-		case lost && !inside, span.from-2 <= r.Site.Line && r.Site.Line <= span.from:
+		case lost && !inside, before, ends:
 			perhaps += r.Time
 		}
 	}
@@ -986,7 +991,7 @@ func (d *diagnosis) runsAt(lock timeline.Place) (sum visits) {
 // without adds that a repair can gain more than what was lost here, so the gain is not a bound.
 func without(f *verdict.Finding, what, more string) {
 	if f.Gain > 0 {
-		f.Basis = fmt.Sprintf("%.2f times as fast without %s; more %s", f.Gain, what, more)
+		f.Basis = fmt.Sprintf("%s times as fast without %s; more %s", format.Number(f.Gain), what, more)
 		f.Gain = 0
 	}
 }
@@ -1479,18 +1484,7 @@ func (d *diagnosis) enough() int {
 	return max(min(len(d.l.Offered)-1, most), 1)
 }
 
-// number formats a number of goroutines with three digits or more.
-func number(n float64) string {
-	switch {
-	case n < 10:
-		return format.Parallelism(n)
-	case n < 100:
-		return strconv.FormatFloat(n, 'f', 1, 64)
-	}
-	return format.Count(int64(n + 0.5))
-}
-
-func mean(sum, over time.Duration) string { return number(ratio(sum, over)) }
+func mean(sum, over time.Duration) string { return format.Number(ratio(sum, over)) }
 
 // short returns the name of a place in a sentence.
 func short(p timeline.Place) string {

@@ -31,7 +31,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -105,7 +104,7 @@ func (v *Verdict) Head() string {
 // Bound returns what the program would gain without the finding, or why that is unknown.
 func (f *Finding) Bound() string {
 	if f.Gain > 0 {
-		return "at best " + strconv.FormatFloat(f.Gain, 'f', 2, 64) + " times as fast"
+		return "at best " + format.Number(f.Gain) + " times as fast"
 	}
 	return f.Basis
 }
