@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -186,6 +187,9 @@ func (f *scaleFlags) analyze(ctx context.Context, std stdio, taken []*scaleRun) 
 		if report.Speedup != nil {
 			if against != "" && i > 0 {
 				report.Speedup.Repeat(run.speedups(taken[0]))
+				if w := run.untimed(taken[0]); w != "" {
+					report.Speedup.Warnings = append(report.Speedup.Warnings, w)
+				}
 			}
 			report.Speedup.Explain(run.usage(taken[0], report.Speedup))
 			stacks = append(stacks, report.Speedup)
@@ -370,7 +374,25 @@ type scaleRun struct {
 	walls []time.Duration // of all runs at this width, in order
 	used  usage.Run
 	ops   float64 // iterations of the benchmark; 0 if unknown
+	each  float64 // the benchmark's ns/op; 0 if unknown
 }
+
+// untimed returns a warning if the speed-up of the run differs from that by the timer of the benchmark,
+// or "".
+func (r *scaleRun) untimed(single *scaleRun) string {
+	timed, all := single.each/r.each, single.wall.Seconds()/r.wall.Seconds()
+	if !(timed > 0) || math.IsInf(timed, 0) || max(timed/all, all/timed) < untimedRatio {
+		return ""
+	}
+	part := func(r *scaleRun) string {
+		return fmt.Sprintf("%.0f %%", 100*max(0, 1-r.each*r.ops/float64(r.wall)))
+	}
+	return fmt.Sprintf("By its ns/op, the benchmark is %s times as fast with %s. The stack also has what the benchmark does not time, such as its set-up: %s of the run on 1 processor, and %s of this one.",
+		format.Parallelism(timed), format.Plural(r.width, "processor", "processors"), part(single), part(r))
+}
+
+// untimedRatio is the least ratio of two speed-ups that is worth a warning.
+const untimedRatio = 1.1
 
 // speedups returns the speedup of each run over the one at the other width in the same round.
 func (r *scaleRun) speedups(single *scaleRun) (out []float64) {
@@ -440,7 +462,7 @@ func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 				return nil, err
 			}
 			if r.target.iterations > 0 { // given by the command or counted: of one benchmark
-				if _, _, err := r.target.result(out); err != nil {
+				if _, run.each, err = r.target.result(out); err != nil {
 					return nil, err
 				}
 			}

@@ -242,6 +242,25 @@ func TestSpeedupsOfRounds(t *testing.T) {
 }
 
 // A program that is not a test writes its own trace.
+// What a benchmark does not time makes the speed-up of its run another one than that of its loop.
+func TestUntimedPartOfABenchmark(t *testing.T) {
+	run := func(width int, wall time.Duration, each float64) *scaleRun {
+		return &scaleRun{width: width, wall: wall, ops: 10, each: each}
+	}
+	for _, tt := range []struct {
+		single, multi *scaleRun
+		want          string
+	}{
+		{run(1, 2*time.Second, 1e8), run(2, 1500*time.Millisecond, 5e7), "By its ns/op, the benchmark is 2.00 times as fast with 2 processors. The stack also has what the benchmark does not time, such as its set-up: 50 % of the run on 1 processor, and 67 % of this one."},
+		{run(1, 1010*time.Millisecond, 1e8), run(2, 510*time.Millisecond, 5e7), ""},
+		{run(1, 2*time.Second, 0), run(2, time.Second, 0), ""}, // a program
+	} {
+		if got := tt.multi.untimed(tt.single); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
+
 func TestScaleProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs itself")
