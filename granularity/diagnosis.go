@@ -81,6 +81,7 @@ const (
 	targetOverhead  = 0.01 // the goal of merging
 	measuredEnough  = 0.9
 	mostlyBlocked   = 0.5
+	worthBlocked    = 0.1
 	busyWorkers     = 0.8 // of the workers' time: tasks wait for them
 	crowded         = 1.5 // tasks under way for each processor
 	dominant        = 1.1 // times the time of all tasks on all processors
@@ -249,8 +250,15 @@ func (v *verdict) decide() {
 		v.because("the processors were %s while %s under way", v.usage(), one(c.Tasks, "it was", "they were"))
 	}
 	v.occupation()
-	if off := c.BlockedNS.Sum() / max(1, c.WallNS.Sum()); off > mostlyBlocked && v.p.blockedKnown() {
-		v.because("%s off the processor for %.0f %% of %s time: blocked, or waiting for a processor", one(c.Tasks, "it was", "they were"), 100*off, one(c.Tasks, "its", "their"))
+	if off := c.BlockedNS.Sum() / max(1, c.WallNS.Sum()); (off > mostlyBlocked || off > worthBlocked && v.utilization < fullUtilization) && v.p.blockedKnown() {
+		why := "blocked, or waiting for a processor"
+		if ready, exact, _ := v.ready(); exact && c.ReadyNS.Count() == c.BlockedNS.Count() {
+			why = fmt.Sprintf("%.0f %% waiting for a processor, and the rest blocked", 100*ready/max(1, c.WallNS.Sum()))
+			if ready >= 0.99*c.BlockedNS.Sum() {
+				why = "waiting for a processor"
+			}
+		}
+		v.because("%s off the processor for %.0f %% of %s time: %s", one(c.Tasks, "it was", "they were"), 100*off, one(c.Tasks, "its", "their"), why)
 	}
 }
 
@@ -577,6 +585,9 @@ func (v *verdict) underWay() float64 {
 func (v *verdict) occupation() {
 	c := v.c
 	workers, all := min(uint64(c.Workers), v.p.allProcs()), c.ActiveShare*float64(v.p.Wall)
+	if workers == 0 && v.utilization < fullUtilization && v.underWay() > 0 && c.Tasks > 1 {
+		v.because("on average %.2g of them were under way at a time, while any was", v.underWay())
+	}
 	if workers < 2 || v.instances() > 1 || v.lost > 1-busyWorkers {
 		return
 	}

@@ -609,6 +609,35 @@ func TestWorkersWithoutTasks(t *testing.T) {
 	}
 }
 
+// A trace shows how long goroutines waited for a processor, and how many were under way.
+func TestReasonsOfATrace(t *testing.T) {
+	for _, test := range []struct {
+		tasks      int
+		ran, ready time.Duration
+		used       float64
+		want       string
+	}{
+		{1000, 1800 * time.Microsecond, 500 * time.Millisecond, 0.95, "they were off the processor for 100 % of their time: 98 % waiting for a processor, and the rest blocked"},
+		{1000, 900 * time.Microsecond, 100 * time.Microsecond, 0.6, "they were off the processor for 10 % of their time: 10 % waiting for a processor, and the rest blocked"},
+		{1000, 1800 * time.Microsecond, 0, 0.95, "the processors were used to 95 % while they were under way"},
+		{100, 9 * time.Millisecond, 0, 0.6, "on average 0.9 of them were under way at a time, while any was"},
+	} {
+		p := &Profile{Source: SourceTrace, Accuracy: "upper-bound", Of: OfGoroutines, Wall: time.Second, Procs: 2,
+			Run: Sample{Wall: time.Second, CPU: time.Duration(2e9 * test.used), Utilization: test.used}}
+		c := Class{Name: "task", Tasks: uint64(test.tasks), ActiveShare: 1}
+		for range test.tasks {
+			c.RunningNS.Add(uint64(test.ran))
+			c.ReadyNS.Add(uint64(test.ready))
+			c.BlockedNS.Add(uint64(test.ready + test.ready/50))
+			c.WallNS.Add(uint64(test.ran + test.ready + test.ready/50))
+		}
+		p.Classes = []Class{c}
+		if d, text := verdictOn(p); d != OK || !strings.Contains(text, test.want) {
+			t.Errorf("%s, because %q; want %q", d, text, test.want)
+		}
+	}
+}
+
 // A task that is blocked for the whole run keeps a worker from others.
 func TestOneTaskIsBlocked(t *testing.T) {
 	p := run{procs: 2, tasks: 1000, each: 900 * time.Microsecond, utilization: 0.5}.profile()
