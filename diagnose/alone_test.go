@@ -690,3 +690,43 @@ func TestTimeBeforeALockOfTheLibrary(t *testing.T) {
 		}
 	}
 }
+
+// A connection that no request uses waits for the network, too. How many requests wait at a time, and that they are
+// batches, shows where the program waits for them.
+func TestConnectionsInUse(t *testing.T) {
+	const ms, read = time.Millisecond, "net/http.(*persistConn).readLoop"
+	reads := timeline.Place{Func: read, File: "/go/src/net/http/transport.go", Line: 9}
+	stack := stackOf(read, 9)
+	stack.Frames[0].File = reads.File
+	reader, asker := contention.Party{Group: read, Stack: stack}, contention.Party{Group: "main.ask", Stack: stackOf("main.ask", 7)}
+	page := contention.Party{Group: "main.main", Stack: stackOf("main.page", 20)}
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Born: 300, Rows: []ledger.Row{
+		{Category: ledger.Outside, Group: read, Site: reads, Wait: "network", Beside: ledger.None, Time: 1800 * ms, Count: 300},
+		{Category: ledger.Code, Group: "main.ask", Site: placeOf("main.ask", 7), Time: 200 * ms, Count: 300},
+	}}
+	wait := func(kind string, by contention.Party, waited time.Duration, n int64) contention.Wait {
+		return contention.Wait{Kind: kind, Waiter: by, Waited: waited, Blamed: waited, Contentions: n}
+	}
+	owned := func(w contention.Wait, by contention.Party) contention.Wait {
+		w.Owner = by
+		return w
+	}
+	asks, round := wait(contention.SelectKind, asker, 1900*ms, 300), wait(contention.WaitGroupKind, page, 990*ms, 50)
+	f := diagnose.New(diagnose.Results{
+		Ledger: l,
+		Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
+			{Kind: bottle.Application, Group: read, Goroutines: 6, Sites: map[string][]bottle.Site{"network": {{Func: read, File: reads.File, Line: 9, Time: 5800 * ms}}}},
+			{Kind: bottle.Application, Group: "main.ask", Goroutines: 300, Running: 200 * ms, SelfParallelism: 1, Waiting: map[string]time.Duration{"select": 1900 * ms},
+				Sites: map[string][]bottle.Site{"select": {{Func: "main.ask", File: "/src/main.go", Line: 7, Time: 1900 * ms}}}},
+		}},
+		Contention: &contention.Profile{Duration: time.Second,
+			Waits: []contention.Wait{wait(contention.NetworkKind, reader, 5800*ms, 300), asks, round},
+			Pairs: []contention.Wait{owned(asks, reader), owned(round, contention.Party{Group: "main.ask"})}},
+	}).Findings[0]
+	if want := "Waiting for the network at main.ask main.go:7 left 90% of the capacity idle (300 times, 1.90 at a time)."; f.Title != want {
+		t.Errorf("got %s\nwant %s", f.Title, want)
+	}
+	if want := "At main.page main.go:20, others wait for the last of 6 goroutines, of which only 2.12 are not done"; !strings.HasPrefix(f.Advice, want) {
+		t.Error(f.Advice)
+	}
+}

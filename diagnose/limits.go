@@ -352,6 +352,14 @@ func (d *diagnosis) atATime(c *cause) float64 {
 	call := timeline.WaitSyscall.String()
 	for r := range d.rowsOf(c) {
 		s := seen{cmp.Or(r.Wait, call), r.Site}
+		if b := d.servedBy(r.Group); c.kind == Network && !d.own(r.Site) && b.place != (timeline.Place{}) {
+			// A connection that nothing uses waits, too.
+			if s.site = b.place; !done[s] {
+				done[s] = true
+				sum += time.Duration(d.waitedAt(b.place) * float64(d.Graph.Wall))
+			}
+			continue
+		}
 		if !done[s] && !d.beside(c, r) && (c.kind != Blocking || s.wait == call) { // others may wait for the caller
 			done[s] = true
 			sum += d.blockedAt(s.site, s.wait)

@@ -185,7 +185,11 @@ func (d *diagnosis) lastOf(f *verdict.Finding, c *cause) string {
 	}
 	var all *bottle.Box
 	for r := range d.rowsOf(c) {
-		if b := d.boxes[r.Group]; all == nil && b != nil && r.Category.Empty() {
+		group := r.Group
+		if by := d.servedBy(group).group; by != "" && !d.own(r.Site) {
+			group = by
+		}
+		if b := d.boxes[group]; all == nil && b != nil && r.Category.Empty() {
 			all = b
 		}
 	}
