@@ -72,7 +72,8 @@ const (
 	WantTasks
 	WantSpeedup
 	// WantVerdict asks for the ledger and the verdict, and also for the bottle graph, the
-	// contention and the tasks, on which the verdict is based.
+	// contention and the tasks, on which the verdict is based; for the contention without Roots,
+	// unless WantContention is also there.
 	WantVerdict
 	// WantInfo asks for no result: the report has only Info. Options.Observers see the pass.
 	WantInfo
@@ -235,6 +236,7 @@ func (a *analyses) observers() (out []timeline.Observer) {
 	}
 	if opt.Want.has(WantContention) {
 		of := opt.Contention
+		of.NoRoots = of.NoRoots || opt.Want != 0 && opt.Want&WantContention == 0
 		if opt.Want.has(WantVerdict) {
 			of.Window = cmp.Or(of.Window, opt.Bottle.Window)
 		}

@@ -237,6 +237,38 @@ func TestWantSelectsResults(t *testing.T) {
 	}
 }
 
+// TestVerdictNeedsNoRoots: a verdict alone omits the roots of waits, and nothing else.
+func TestVerdictNeedsNoRoots(t *testing.T) {
+	for _, name := range []string{"small/mutex-go1.26.8.trace", "real/stdlog-file.trace.zst", "real/pgzip.trace.zst"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		analyze := func(want bottleneck.Want) *bottleneck.Report {
+			r, err := bottleneck.Analyze(t.Context(), bytes.NewReader(data), bottleneck.Options{Want: want})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		alone, with := analyze(bottleneck.WantVerdict), analyze(bottleneck.WantVerdict|bottleneck.WantContention)
+		if !reflect.DeepEqual(alone.Verdict, with.Verdict) {
+			t.Errorf("%s: the verdict differs", name)
+		}
+		roots := 0
+		for i := range with.Contention.Pairs {
+			roots += len(with.Contention.Pairs[i].Roots)
+			with.Contention.Pairs[i].Roots = nil
+		}
+		if roots == 0 {
+			t.Errorf("%s: no roots", name)
+		}
+		if !reflect.DeepEqual(alone.Contention, with.Contention) {
+			t.Errorf("%s: more than the roots differs", name)
+		}
+	}
+}
+
 // unseekable hides the Seek method of a reader.
 type unseekable struct{ io.Reader }
 

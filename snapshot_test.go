@@ -66,7 +66,7 @@ func TestSnapshotWithoutSpeedupFindsTheSame(t *testing.T) {
 				end = append(bytes.Clone(data[:16]), data[off:]...) // as ReadSnapshot does: both see the same generations
 			}
 			want := results(t, end, opt)
-			opt.Want = WantVerdict | WantTasks
+			opt.Want = WantVerdict | WantContention | WantTasks
 			if got := results(t, data, opt); !bytes.Equal(got, want) {
 				t.Errorf("%s, the last %v: %d bytes of results, want %d", name, last, len(got), len(want))
 			}

@@ -61,7 +61,7 @@ func analyze(ctx context.Context, r io.Reader, name string, maxMemory int64) (ou
 		MaxMemory: maxMemory,
 		Workers:   1, // several traces are analyzed at once
 		// With all that the verdict is based on, but without the estimate of the speed-up.
-		Want:   bottleneck.WantVerdict | bottleneck.WantPaths,
+		Want:   bottleneck.WantVerdict | bottleneck.WantContention | bottleneck.WantPaths,
 		Bottle: bottle.Options{Stacks: true},
 	})
 	if report == nil || report.Bottle == nil {

@@ -231,7 +231,7 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader
 	var inWindows *tracetasks.Observer
 	var rows *quanta.Observer
 	if f.page() {
-		opt.Want = bn.WantVerdict | bn.WantSpeedup
+		opt.Want = bn.WantVerdict | bn.WantContention | bn.WantSpeedup
 		opt.Bottle.Group, opt.Speedup.MultiName = f.grouping, shownSource(in.label)
 		opt.Plan = func(opt *bn.Options, info *timeline.Info) {
 			window := f.window

@@ -506,8 +506,8 @@ func (p *past) addWaiting(to timeline.Time, on doing, lock bool) {
 }
 
 // finish appends the rest of a wait that is over.
-func (p *past) finish(t *timeline.Transition) {
+func (p *past) finish(t *timeline.Transition, roots bool) {
 	if p != nil {
-		p.addWaiting(t.End, doingOf[waitOf(t)], lockWait(t.Wait))
+		p.addWaiting(t.End, doingOf[waitOf(t)], roots && lockWait(t.Wait))
 	}
 }

@@ -70,7 +70,7 @@ func (o *Observer) endStretch(l *tracedLock, h *hold) {
 	o.judgeSections(l, h)
 	spans = o.settleHeld(spans, h, h.start)
 	h.spans, o.cutRoom.spans = slices.Clone(spans), spans
-	if !o.opt.Quick {
+	if o.roots() {
 		if l.past == nil {
 			l.past = newPast()
 			l.past.first, l.past.end, l.past.room = h.start, h.start, &o.room
@@ -202,7 +202,7 @@ func (o *Observer) cut(g *tracedGoroutine, h *hold) {
 	w := g.wait
 	c := cutter{o: o, g: g, w: w, lock: w.lock, start: max(w.asked, o.cuts.at), at: h.to, end: h, n: len(w.lock.history), audit: o.audit}
 	if c.lock.doubtful() || h.queue == readerQueue && h.pending < h.from {
-		c.placed = g.past != nil
+		c.placed = o.roots()
 		c.divide(func() {
 			c.overtaken()
 			c.byHold()
@@ -210,7 +210,7 @@ func (o *Observer) cut(g *tracedGoroutine, h *hold) {
 		return
 	}
 	c.divide(c.bySums)
-	if g.past != nil {
+	if o.roots() {
 		g.past.addOfLock(c.start, h.to, doingOf[w.kind], c.lock.past)
 	}
 }

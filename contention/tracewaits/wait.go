@@ -400,6 +400,10 @@ func (o *Observer) blameWaker(g, waker *tracedGoroutine, t *timeline.Transition,
 		return
 	}
 	on := doingOf[w.kind]
+	if o.opt.NoRoots {
+		g.past.add(t.End, on, nil)
+		return
+	}
 	g.past.addWaiting(t.End-waited, on, false)
 	g.past.addBlamed(t.End-waited, t.End, on, by, p, did)
 }

@@ -210,6 +210,6 @@ func (o *Observer) blameGroup(g, waker *tracedGoroutine, t *timeline.Transition,
 	last(&coOwner{owner: by, g: waker.g.ID, past: waker.past, from: waker.born, to: t.End}, nil, 0)
 	order.Stable(spans, func(a, b heldSpan) int { return cmp.Compare(a.from, b.from) })
 	o.cutRoom.spans = spans
-	c := cutter{o: o, g: g, w: g.wait, start: t.End - waited, at: t.End, placed: g.past != nil}
+	c := cutter{o: o, g: g, w: g.wait, start: t.End - waited, at: t.End, placed: o.roots()}
 	c.divide(func() { c.stretch(spans) })
 }

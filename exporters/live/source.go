@@ -45,7 +45,7 @@ func (h *handler) report(ctx context.Context, d time.Duration, stacks bool) (*bo
 	if h.recorder == nil {
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the continuous analysis is not running" + h.panicked()}
 	}
-	return h.ofSnapshot(ctx, d, bottleneck.Options{Want: bottleneck.WantVerdict | bottleneck.WantTasks, Bottle: bottle.Options{Stacks: stacks}})
+	return h.ofSnapshot(ctx, d, bottleneck.Options{Want: bottleneck.WantVerdict | bottleneck.WantContention | bottleneck.WantTasks, Bottle: bottle.Options{Stacks: stacks}})
 }
 
 // panicked returns why the continuous analysis is suspended or has ended after a panic of an
