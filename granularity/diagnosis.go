@@ -397,6 +397,7 @@ func (v *verdict) fine() bool {
 			v.because("cannot tell whether %s too small: the process used %s a task besides its tasks; as their overhead that is up to %s of their cost, but it may be other work; an empty task costs %s (%s)",
 				one(c.Tasks, "it is", "they are"), duration(float64(v.besides)), percent(share(v.most, v.mean)), v.overhead, v.p.OverheadOrigin)
 			v.occupation()
+			v.advise("try larger ones: bottleneck tasks -sweep compares the times of a program for several sizes")
 		}
 		return false
 	}
