@@ -135,6 +135,10 @@ type Row struct {
 	// Shared is the part of Time, of code, in which the innermost call of goroutines that ran
 	// until they were preempted was an atomic operation or that of a reader of an RWMutex.
 	Shared time.Duration `json:"shared,omitempty"`
+	// Locked is the part of Time, of a processor that was empty while others ran, in which
+	// goroutines waited for a Mutex or RWMutex. It is exact for a gap, and in proportion for the
+	// rows that share one.
+	Locked time.Duration `json:"locked,omitempty"`
 	// Sampled reports whether the time of the group was divided among sites by samples of the
 	// CPU profiler. Otherwise each slice counts for the place where it ended.
 	Sampled bool `json:"sampled,omitempty"`
@@ -237,7 +241,7 @@ func (l *Ledger) CheckValid() error {
 	left := l.Capacity
 	for i := range l.Rows {
 		r := &l.Rows[i]
-		if r.Time < 0 || r.Count < 0 || r.Queue < 0 || r.Shared < 0 {
+		if r.Time < 0 || r.Count < 0 || r.Queue < 0 || r.Shared < 0 || r.Locked < 0 {
 			return fmt.Errorf("ledger: row %d (%s %s) is negative", i, r.Category, format.Clean(r.Group))
 		}
 		if !slices.Contains(Categories(), r.Category) {

@@ -230,3 +230,32 @@ func TestUndividedGapCountsOnce(t *testing.T) {
 		}
 	}
 }
+
+// While one goroutine ran on one of two processors, another one waited for a lock for half of the time.
+func TestLocked(t *testing.T) {
+	for _, tt := range []struct {
+		wait timeline.Wait
+		want time.Duration
+	}{{timeline.WaitRWMutexWriter, 50_000}, {timeline.WaitChanReceive, 0}} {
+		o := NewObserver(Options{})
+		show := player(o, 2)
+		runs, waits := &timeline.Goroutine{ID: 1, Index: 0, Func: "main.run"}, &timeline.Goroutine{ID: 2, Index: 1, Func: "main.wait"}
+		show(1000, runs, timeline.Running, nil)
+		show(1000, waits, timeline.Running, nil)
+		show(2000, waits, timeline.Waiting, func(tr *timeline.Transition) { tr.Wait = timeline.WaitChanReceive })
+		show(52_000, waits, timeline.Running, nil)
+		show(52_000, waits, timeline.Waiting, func(tr *timeline.Transition) { tr.Wait = tt.wait })
+		show(102_000, waits, timeline.Running, nil)
+		l := o.Finish(103_000)
+		var locked, empty time.Duration
+		for _, r := range l.Rows {
+			locked += r.Locked
+			if r.Category.Empty() {
+				empty += r.Time
+			}
+		}
+		if err := l.CheckValid(); err != nil || locked != tt.want || empty != 100_000 {
+			t.Errorf("%v: locked for %v of %v, want %v; %v", tt.wait, locked, empty, tt.want, err)
+		}
+	}
+}

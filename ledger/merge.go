@@ -151,7 +151,7 @@ func (l *Ledger) counts() []*int64 { return []*int64{&l.Born, &l.Slices} }
 
 // add adds the numbers of a row and reports whether the sums fit.
 func (r *Row) add(s *Row) bool {
-	return addTo(&r.Time, s.Time) && addTo(&r.Shared, s.Shared) && addTo(&r.Count, s.Count) && addTo(&r.Queue, s.Queue)
+	return addTo(&r.Time, s.Time) && addTo(&r.Shared, s.Shared) && addTo(&r.Locked, s.Locked) && addTo(&r.Count, s.Count) && addTo(&r.Queue, s.Queue)
 }
 
 // addTo adds d to a non-negative sum and reports whether it fits.
@@ -208,7 +208,7 @@ func (l *Ledger) Scale(n int) *Ledger {
 	out.Rows = slices.Clone(l.Rows)
 	for i := range out.Rows {
 		r := &out.Rows[i]
-		r.Time, r.Count, r.Queue, r.Shared = r.Time*k, r.Count*int64(n), r.Queue*k, r.Shared*k
+		r.Time, r.Count, r.Queue, r.Shared, r.Locked = r.Time*k, r.Count*int64(n), r.Queue*k, r.Shared*k, r.Locked*k
 	}
 	return &out
 }

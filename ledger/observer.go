@@ -58,6 +58,9 @@ type Observer struct {
 	queue         timeline.Time
 	part, inverse float64 // inverse is 1/procs
 	queued        timeline.Time
+	locked        int           // goroutines that wait for a lock
+	lockedTime    timeline.Time // in which there were some
+	lockedPart    float64       // of the gap that is closed
 	offered       []timeline.Time
 	wait, latency spells // of the gap that is closed
 
@@ -82,6 +85,7 @@ type member struct {
 	isReady     bool
 	c, call     bool // in C, in a system call
 	inAssist    bool
+	locked      bool     // it waits for a lock
 	base        category // what it does, unless it is known better: catCode if it is of the program
 }
 
@@ -127,6 +131,9 @@ func (o *Observer) advance(t timeline.Time) {
 		return
 	}
 	o.now = t
+	if o.locked > 0 {
+		o.lockedTime += dt
+	}
 	n := o.running
 	if o.ready > 0 {
 		n += o.ready
@@ -201,6 +208,9 @@ func (o *Observer) look() {
 func (o *Observer) member(g *timeline.Goroutine) *member {
 	m := o.members.At(g.Index)
 	if m.g != g {
+		if m.locked {
+			o.locked--
+		}
 		o.rest(m)
 		*m = member{g: g, group: o.groupOf(g), base: baseOf(g), slot: noSlot}
 	}
@@ -265,6 +275,13 @@ func (o *Observer) known(g *timeline.Goroutine) *member {
 func (o *Observer) Transition(t *timeline.Transition) {
 	o.advance(t.End)
 	m := o.member(t.G)
+	if locks := t.To == timeline.Waiting && t.G.Wait().Lock(); locks != m.locked {
+		if m.locked = locks; locks {
+			o.locked++
+		} else {
+			o.locked--
+		}
+	}
 	if t.State == timeline.NotExist && t.G.Kind == timeline.Application && o.inside() {
 		o.born++
 	}
@@ -421,8 +438,14 @@ func (o *Observer) vacate(i int32) {
 	o.running--
 	o.slots[i].occupied = false
 	o.empty++
-	o.gaps.begin(o.slots, i, o.now)
+	o.beginGap(i)
 	o.seat()
+}
+
+// beginGap begins the gap of a slot.
+func (o *Observer) beginGap(i int32) {
+	o.gaps.begin(o.slots, i, o.now)
+	o.slots[i].locked = o.lockedTime
 }
 
 // seat gives empty slots to running goroutines without one.
@@ -558,7 +581,7 @@ func (o *Observer) resize(n int, first bool) {
 		}
 		o.slots = append(o.slots, slot{})
 		o.empty++
-		o.gaps.begin(o.slots, int32(len(o.slots)-1), o.now)
+		o.beginGap(int32(len(o.slots) - 1))
 	}
 	for len(o.slots) > n {
 		i := int32(len(o.slots) - 1)
@@ -609,7 +632,7 @@ func (o *Observer) Gap(from, to timeline.Time) {
 		if s := &o.slots[i]; !s.occupied {
 			o.close(s, nil)
 			o.gaps.end(o.slots, int32(i))
-			o.gaps.begin(o.slots, int32(i), o.now)
+			o.beginGap(int32(i))
 		}
 	}
 	o.offset += to - from

@@ -85,10 +85,11 @@ const (
 var categories = Categories()
 
 type row struct {
-	key   rowKey
-	time  timeline.Time
-	count int64
-	queue float64 // in ns·goroutines
+	key    rowKey
+	time   timeline.Time
+	count  int64
+	queue  float64       // in ns·goroutines
+	locked timeline.Time // see Row.Locked
 	// blocked is the part of time of slices that ended with a wait, where the call chain is.
 	blocked timeline.Time
 	all     bool // see Row.All
@@ -275,6 +276,10 @@ const shortGap = 10 * timeline.Time(time.Microsecond)
 // close books the gap of a slot that m ends. A nil m is the end of the trace.
 func (o *Observer) close(s *slot, m *member) {
 	by, gap := o.enderOf(m), o.now-s.at
+	o.lockedPart = 0
+	if gap > 0 && o.lockedTime > s.locked {
+		o.lockedPart = float64(o.lockedTime-s.locked) / float64(gap)
+	}
 	if gap <= shortGap && m != nil && m.base == catCode && !(m.marked && m.ready.at > s.at) {
 		// Most gaps: the goroutine was ready in all of it, so it does not matter what ran.
 		of := by
@@ -371,6 +376,7 @@ func (o *Observer) closeAll(m *member) {
 	}
 	by := o.enderOf(m)
 	times := timeline.Time(o.procs)
+	o.lockedPart = 0
 	if m != nil && by == nil {
 		if ready := min(o.now-m.ready.at, o.idle-o.kept); goesOn(m, ready) {
 			o.empties(o.between(m, ready), &m.cause, spells{{none, ready * times}}, false)
@@ -460,6 +466,9 @@ func (o *Observer) bookEmpty(k rowKey, c *cause, t timeline.Time) {
 	r := o.rows.at(k)
 	r.add(stack, t)
 	r.time += t
+	if o.lockedPart > 0 {
+		r.locked += timeline.Time(float64(t) * o.lockedPart)
+	}
 	r.count++
 	r.all = k.wakerSite != nil && c.wakerStack.WakesAll()
 }
@@ -486,7 +495,7 @@ func (o *Observer) spare() {
 	for k, r := range o.rows.of {
 		if beside(k) && (ran[k.group()] < waited[k.group()]/littleWork || r.time > timeline.Time(r.count)*(o.now/5)) {
 			sum := o.rows.find(to(k))
-			sum.time, sum.count = sum.time+r.time, sum.count+r.count
+			sum.time, sum.count, sum.locked = sum.time+r.time, sum.count+r.count, sum.locked+r.locked
 			delete(o.rows.of, k)
 		}
 	}
@@ -546,6 +555,7 @@ func (o *Observer) Ledger() *Ledger {
 		named := o.row(k)
 		named.All = r.all
 		add(named, r.time, r.blocked, r.count, fixed(r.queue), r.majority)
+		joined[named.name()].Locked += time.Duration(r.locked)
 	}
 	for group, sum := range totals {
 		o.divide(group, sum, func(k sampleKey, t timeline.Time, queue uint64, m majority) {

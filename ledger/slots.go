@@ -21,6 +21,7 @@ type slot struct {
 	g        *timeline.Goroutine // the current or latest occupant
 	m        *member             // of g
 	mark                         // the beginning of the gap
+	locked   timeline.Time       // lockedTime at the beginning of the gap
 	pending  spells              // earlier gaps, which share the cause of the next one
 
 	prev, next int32 // in the list of gaps

@@ -129,7 +129,7 @@ func (o *Observer) fork(at, length timeline.Time) *Observer {
 	}
 	n.slots, n.gaps, n.empty, n.running, n.ready = slices.Clone(o.slots), o.gaps, o.empty, o.running, o.ready
 	for i := range n.slots {
-		n.slots[i].mark, n.slots[i].pending = mark{}, nil
+		n.slots[i].mark, n.slots[i].locked, n.slots[i].pending = mark{}, 0, nil
 	}
 	n.groups.of, n.groups.names = maps.Clone(o.groups.of), slices.Clone(o.groups.names)
 	n.active, n.distinct, n.xor, n.who = slices.Clone(o.active), o.distinct, o.xor, o.who
@@ -137,7 +137,7 @@ func (o *Observer) fork(at, length timeline.Time) *Observer {
 	n.assists = maps.Clone(o.assists)
 	n.heap.size, n.heap.before = o.heap.size, o.heap.before
 	n.history.begin(0, n.who)
-	n.waiting = slices.Clone(o.waiting)
+	n.waiting, n.locked = slices.Clone(o.waiting), o.locked
 	i := 0
 	for from := range o.members.All() {
 		if from.g != nil {
