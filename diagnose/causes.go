@@ -126,6 +126,19 @@ func (c *cause) take(from *cause) {
 	from.rows, from.lost, from.count, from.alone, from.blocked = nil, 0, 0, 0, 0
 }
 
+// takeIf moves the rows like that of another cause to c.
+func (c *cause) takeIf(from *cause, l *ledger.Ledger, like func(*ledger.Row) bool) {
+	from.rows = slices.DeleteFunc(from.rows, func(i int) bool {
+		r := &l.Rows[i]
+		if !like(r) {
+			return false
+		}
+		c.rows, c.lost, c.count = append(c.rows, i), c.lost+r.Time, c.count+r.Count
+		from.lost, from.count = from.lost-r.Time, from.count-r.Count
+		return true
+	})
+}
+
 // callers returns the callers of the place of a cause.
 func (c *cause) callers(d *diagnosis) []timeline.Place {
 	if l := d.limitAt[c.place]; c.kind == Limit && l != nil {
@@ -406,14 +419,8 @@ func (d *diagnosis) mergeSteps() {
 		for _, i := range c.rows {
 			waits[d.l.Rows[i].Group] = true
 		}
-		serial.rows = slices.DeleteFunc(serial.rows, func(i int) bool {
-			r := &d.l.Rows[i]
-			next := r.Wait == timeline.WaitCreated.String() && waits[r.Waker] || r.Category == ledger.NoWork
-			if next {
-				c.rows, c.lost, c.count = append(c.rows, i), c.lost+r.Time, c.count+r.Count
-				serial.lost, serial.count = serial.lost-r.Time, serial.count-r.Count
-			}
-			return next
+		c.takeIf(serial, d.l, func(r *ledger.Row) bool {
+			return r.Wait == timeline.WaitCreated.String() && waits[r.Waker] || r.Category == ledger.NoWork
 		})
 	}
 }
@@ -695,10 +702,10 @@ func (d *diagnosis) mergeQueued() {
 
 // mergeUnder adds to a lock what its owners do while others wait for it: system calls under the
 // lock, and processors that were idle while only the owners ran, or others of the goroutines that
-// wait for it.
+// wait for it, and goroutines waited for a lock.
 func (d *diagnosis) mergeUnder() {
 	for _, lock := range d.causes {
-		if lock.kind != Lock || d.windowed() || ratio(lock.lost, d.l.Capacity) < worthTelling {
+		if lock.kind != Lock || d.windowed() {
 			continue
 		}
 		row := d.lockRow(lock.place)
@@ -713,7 +720,7 @@ func (d *diagnosis) mergeUnder() {
 		spans := d.spansOf(lock.place)
 		for _, c := range d.causes {
 			switch {
-			case (c.kind == Syscalls || c.kind == Blocking) && c.alone == 0 && !waiting:
+			case (c.kind == Syscalls || c.kind == Blocking) && c.alone == 0 && !waiting && ratio(lock.lost, d.l.Capacity) >= worthTelling:
 				var under time.Duration
 				for r := range d.rowsOf(c) {
 					if spans.contain(r) {
@@ -723,21 +730,20 @@ func (d *diagnosis) mergeUnder() {
 				if under > c.lost/2 {
 					lock.take(c)
 				}
-			case c.kind == Serial && (owners[c.name] && !waiting || waiters[c.name]) && row != nil && row.Lock.Contended >= d.l.Wall*3/4:
-				lock.take(c)
+			case c.kind == Serial && (owners[c.name] && !waiting || waiters[c.name]):
+				lock.takeIf(c, d.l, func(r *ledger.Row) bool { return r.Locked > r.Time/2 })
 			}
 		}
 	}
 }
 
-// mergeBeside adds to a lock, a limit, what is done once, or what is outside, the smaller time in
-// which processors were idle because some of the goroutines that wait for it ran, and no others,
-// if two or more of these waited on average: without that wait, another one would have run beside
-// them.
+// mergeBeside adds to a limit, what is done once, or what is outside, the smaller time in which
+// processors were idle because some of the goroutines that wait for it ran, and no others, if two or
+// more of these waited on average: without that wait, another one would have run beside them.
 func (d *diagnosis) mergeBeside() {
 	for _, wait := range d.causes {
 		switch wait.kind {
-		case Lock, Limit, Sleep, Timer, Network, once:
+		case Limit, Sleep, Timer, Network, once:
 		default:
 			continue
 		}
