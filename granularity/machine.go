@@ -178,7 +178,7 @@ func (u utilization) String() string {
 	if !math.IsNaN(u.Mean) {
 		s += fmt.Sprintf(": %.0f %%", 100*u.Mean)
 	}
-	if !math.IsNaN(u.Half) {
+	if u.Half < min(u.Mean, 0.5) { // otherwise the samples are too few to say more
 		s += fmt.Sprintf(" ± %.0f %% (95 %% confidence)", 100*u.Half)
 	}
 	return s

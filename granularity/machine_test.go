@@ -169,6 +169,7 @@ func TestMeanUtilization(t *testing.T) {
 	}{
 		{*p, "CPU utilization of 4 processors by the process: 60 % ± 25 % (95 % confidence)"},
 		{Profile{Procs: 4, Samples: p.Samples[:2], Source: SourceTrace}, "CPU utilization of 4 processors by running goroutines: 55 %"},
+		{Profile{Procs: 1, Samples: []Sample{{Wall: 1, Utilization: .1}, {Wall: 1, Utilization: .7}, {Wall: 1, Utilization: .1}}}, "CPU utilization of 1 processor by the process: 30 %"}, // ± 86 %
 		{Profile{Procs: 1, Instances: 2}, "CPU utilization of 1 processor by an average process"},
 	} {
 		if got := c.p.Utilizations()[0].String(); got != c.want {
