@@ -483,13 +483,13 @@ func (d *diagnosis) network(f *verdict.Finding, c *cause, at, lost string) {
 		f.Advice = "The other end sets the pace. If that is a command: " + strings.ToLower(slowCommand[:1]) + slowCommand[1:]
 	}
 	switch {
-	case d.forRequests(c) && !d.leavesIdle(c):
-		f.Title = fmt.Sprintf("Waiting for requests from the network left %s of the capacity idle%s.", lost, times)
-		f.Advice = "The clients set the pace there: with more requests at a time, it would be less."
 	case d.forRequests(c):
-		f.Kind = NoWork
-		f.Title = fmt.Sprintf("Nothing to do for %s of the capacity: processors were idle until requests came from the network%s.", lost, times)
-		f.Advice, f.Gain, f.Basis = "", 0, ""
+		f.Title = fmt.Sprintf("Waiting for requests from the network left %s of the capacity idle%s.", lost, times)
+		f.Advice, f.Gain, f.Basis = "The clients set the pace there: with more requests at a time, it would be less.", 0, ""
+		if d.leavesIdle(c) {
+			f.Kind, f.Advice = NoWork, ""
+			f.Title = fmt.Sprintf("Nothing to do for %s of the capacity: processors were idle until requests came from the network%s.", lost, times)
+		}
 	case c.name == severalPlaces:
 		f.Title = fmt.Sprintf("Waiting for %s left %s of the capacity idle%s, most at %s.", what, lost, times, d.mostPlaces(f, c))
 	case c.place == timeline.Place{}:
