@@ -26,6 +26,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/race"
+	"github.com/bottleneck-go/bottleneck/internal/usage"
 )
 
 func TestMain(m *testing.M) {
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 			return plain.Encode(w, image.NewGray(image.Rect(0, 0, int(width), 1)))
 		}
 	}
+	usage.Wrapped()
 	instrument.Wrapped() // the go command runs its tools through this executable
 	os.Exit(m.Run())
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -56,9 +57,13 @@ programs took processors away, the stack is marked as disturbed. The command is
             iterations, which all other runs use: the work must be the same
   X.test [-test.…]
             a test binary, likewise
-  PROGRAM … {trace} …
-            any other program that writes its execution trace to a file that an
-            argument names: {trace} stands for that file, {cpu} for the width
+  go run PACKAGE [arguments]
+            a program that ends, built by "bottleneck instrument", with no
+            change in its source; {cpu} stands for the width
+  PROGRAM [arguments]
+            one that "bottleneck instrument -- go build" has built, or that
+            writes its execution trace to a file that an argument names:
+            {trace} stands for that file
 
 Scale also counts what the processes of a run use for each operation, or each
 region of -unit. What grows with the number of processors explains the
@@ -72,6 +77,7 @@ remainder, or why goroutines wait.`, f.run)
 	fs.StringVar(&f.dir, "dir", "", "write stack.svg, stack.json, graphs.svg with the graphs of all widths side by side, and trace-N.out of the median run at each width into `DIR`")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the output of the command")
 	c.Example = `  bottleneck scale -cpu 1,2,4 -- go test -run='^$' -bench=Sort ./pkg
+  bottleneck scale -- go run ./cmd/render scene.json
   bottleneck scale -dir scaling -count 5 -- ./render -trace={trace} scene.json`
 	a.limited(c)
 	return c
@@ -210,23 +216,40 @@ type targetKind int
 
 const (
 	program    targetKind = iota // uses {trace} and GOMAXPROCS
+	recorder                     // records itself, and uses GOMAXPROCS
+	goRun                        // go run, of such a program
 	goTest                       // go test
 	testBinary                   // uses -test.trace and -test.cpu
 )
+
+// isTest reports whether the command has the flags of tests.
+func (t *target) isTest() bool { return t.kind == goTest || t.kind == testBinary }
 
 // newTarget determines the kind of a command, and rejects flags that scale sets itself.
 func newTarget(command []string) (*target, error) {
 	t := &target{command: command}
 	base := strings.TrimSuffix(filepath.Base(command[0]), ".exe")
-	switch {
-	case base == "go" && len(command) > 1 && command[1] == "test":
+	switch goes := instrument.IsGo(command[0]) && len(command) > 1; {
+	case goes && command[1] == "test":
 		t.kind = goTest
 	case strings.HasSuffix(base, ".test"):
 		t.kind = testBinary
-	case !slices.ContainsFunc(command, func(a string) bool { return strings.Contains(a, "{trace}") }):
-		return nil, usagef("%s is neither go test nor a test binary: want an argument with {trace}, the file for its execution trace", command[0])
+	case slices.ContainsFunc(command, func(a string) bool { return strings.Contains(a, "{trace}") }):
+	case goes && command[1] == "run":
+		t.kind = goRun
+	case goes:
+		return nil, usagef("go %s runs nothing: want go test or go run", command[1])
+	default:
+		t.kind = recorder
+		path, err := exec.LookPath(command[0])
+		if err != nil {
+			return nil, notRun(command[0], err)
+		}
+		if code, err := os.ReadFile(path); err != nil || !bytes.Contains(code, []byte(instrument.Variable)) {
+			return nil, usagef("%s does not record itself: build it with \"bottleneck instrument -- go build\", or give it an argument with {trace}, the file for its execution trace", command[0])
+		}
 	}
-	if t.kind == program {
+	if !t.isTest() {
 		return t, nil
 	}
 	for _, own := range []string{"cpu", "trace", "o"} {
@@ -288,7 +311,7 @@ func (t *target) with(temp string, flags ...string) []string {
 
 // args returns the command for a width, with a trace.
 func (t *target) args(width int, trace, temp string) []string {
-	if t.kind == program {
+	if !t.isTest() {
 		replace := strings.NewReplacer("{trace}", trace, "{cpu}", strconv.Itoa(width))
 		var args []string
 		for _, a := range t.command {
@@ -332,8 +355,8 @@ func (t *target) result(out string) (iterations int, ns float64, err error) {
 func (t *target) fixWork(run func(args []string) (string, error), width int, temp string) error {
 	from, to, given := t.find("benchtime")
 	number, fixed := strings.CutSuffix(given, "x")
-	if !t.has("bench") || t.kind == program || fixed {
-		if t.has("bench") && fixed {
+	if !t.isTest() || !t.has("bench") || fixed {
+		if t.isTest() && t.has("bench") && fixed {
 			t.iterations, _ = strconv.Atoi(number)
 		}
 		return nil
@@ -434,6 +457,7 @@ type scaler struct {
 	target *target
 	temp   string
 	env    []string // instead of GOMAXPROCS
+	record string   // directory for the recordings of a program, or ""
 }
 
 // measure runs the command count times at each width and returns the median run of each. Runs of
@@ -449,15 +473,7 @@ func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 	for round := range f.count {
 		for i, width := range f.widths {
 			run := &scaleRun{width: width, trace: filepath.Join(r.temp, fmt.Sprintf("trace-%d-%d.out", width, round))}
-			args, counts := r.target.args(width, run.trace, r.temp), run.trace+".json"
-			if r.target.kind == goTest && !r.target.has("exec") {
-				wrapper, err := usage.Exec(counts)
-				if err != nil {
-					return nil, err
-				}
-				args = slices.Insert(args, 2, "-exec="+wrapper)
-			}
-			out, err := r.run(ctx, args, width, run)
+			out, err := r.traced(ctx, r.target, run)
 			if err != nil {
 				return nil, err
 			}
@@ -466,11 +482,8 @@ func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 					return nil, err
 				}
 			}
-			if r.target.kind == goTest {
-				run.used, _ = usage.ReadFile(counts) // those of the go command are of no use
-			}
 			run.ops = float64(r.target.iterations)
-			report, err := r.recorded(ctx, args[0], run.trace, bn.Options{Want: bn.WantInfo})
+			report, err := r.recorded(ctx, run.trace, bn.Options{Want: bn.WantInfo})
 			if err != nil {
 				return nil, err
 			}
@@ -497,11 +510,57 @@ func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 	return taken, nil
 }
 
-// recorded makes results of the trace that a command should have written.
-func (r *scaler) recorded(ctx context.Context, command, trace string, opt bn.Options) (*bn.Report, error) {
+// traced runs a target at the width of a run, 0 if that is given by r.env, with the trace of the run.
+func (r *scaler) traced(ctx context.Context, t *target, run *scaleRun) (out string, err error) {
+	args, counts := t.args(run.width, run.trace, r.temp), run.trace+".json"
+	if t.kind == goRun || t.kind == goTest && !t.has("exec") {
+		wrapper, err := usage.Exec(counts)
+		if err != nil {
+			return "", err
+		}
+		at := 2
+		if dir, joined := strings.CutPrefix(args[min(2, len(args)-1)], "-C"); joined { // has to be the first flag
+			at += min(len(args)-2, 2-min(len(dir), 1))
+		}
+		args = slices.Insert(args, at, "-exec="+wrapper)
+	}
+	if r.record = ""; t.kind == goRun || t.kind == recorder {
+		if r.record, err = os.MkdirTemp(r.temp, "record-"); err != nil {
+			return "", err
+		}
+	}
+	if out, err = r.run(ctx, args, run.width, run); err != nil {
+		return "", err
+	}
+	if t.kind == goRun || t.kind == goTest {
+		run.used, _ = usage.ReadFile(counts) // those of the go command are of no use
+	}
+	if r.record == "" {
+		return out, nil
+	}
+	files, err := os.ReadDir(r.record)
+	if err != nil {
+		return "", err
+	}
+	most := int64(-1)
+	for _, f := range files { // of several processes, as in run, the largest
+		if st, err := f.Info(); err == nil && strings.HasSuffix(f.Name(), ".trace") && st.Size() > most {
+			most = st.Size()
+			if err := os.Rename(filepath.Join(r.record, f.Name()), run.trace); err != nil {
+				return "", err
+			}
+		}
+	}
+	return out, os.RemoveAll(r.record)
+}
+
+// recorded makes results of the trace that the command should have written.
+func (r *scaler) recorded(ctx context.Context, trace string, opt bn.Options) (*bn.Report, error) {
 	report, err := readFile(ctx, r.std, trace, "", opt)
 	if errors.Is(err, os.ErrNotExist) {
-		err = fmt.Errorf("%s has written no trace to %s", command, trace)
+		if err = fmt.Errorf("%s has written no trace to %s", r.flags.command[0], trace); r.record != "" {
+			err = fmt.Errorf("%s: no process recorded anything", strings.Join(r.flags.command, " "))
+		}
 	}
 	return report, err
 }
@@ -512,12 +571,22 @@ var tools = []string{"go", "compile", "link", "asm", "cgo", "vet", "buildid", "p
 // run executes a command and returns its output. If into is not nil, it gets what the run used.
 func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleRun) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	if r.record != "" && instrument.IsGo(args[0]) {
+		built, err := instrument.Options{}.Command(ctx, args...)
+		if err != nil {
+			return "", errors.Unwrap(err) // without the name of the package
+		}
+		cmd.Path, cmd.Args, cmd.Env, cmd.Err = built.Path, built.Args, built.Env, built.Err
+	}
 	cmd.WaitDelay = patience
 	env, where := r.env, strings.Join(r.env, " ")
 	if width > 0 {
 		env, where = []string{"GOMAXPROCS=" + strconv.Itoa(width)}, "GOMAXPROCS="+strconv.Itoa(width)
 	}
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(cmd.Environ(), env...)
+	if r.record != "" {
+		cmd.Env = append(cmd.Env, instrument.Variable+"="+r.record)
+	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if r.flags.verbose {

@@ -291,7 +291,8 @@ func TestScaleErrors(t *testing.T) {
 		{"-n -3 -- x.test", "-n -3"},
 		{"-workers /(/ -- x.test", "-workers /(/"},
 		{"-o x.pb.gz -- x.test", "-o x.pb.gz"},
-		{"-- ./program", "want an argument with {trace}"},
+		{"-- go", "go does not record itself: build it with"},
+		{"-- go vet", "go vet runs nothing: want go test or go run"},
 		{"-- go test -cpu 4 .", "-cpu is set by"},
 		{"-- x.test -test.trace=y", "-trace is set by bottleneck: leave it out (see"},
 		{"-- go test -bench . -count=3", "-count of its own"},
@@ -300,6 +301,48 @@ func TestScaleErrors(t *testing.T) {
 		bottleneck(append([]string{"scale"}, strings.Fields(tt.args)...)...).want(t, exitUsage, "", tt.want)
 	}
 	bottleneck("scale", "--", "/nowhere/x.test").want(t, exitFailure, "", "cannot run /nowhere/x.test")
+	bottleneck("scale", "--", "/nowhere/program").want(t, exitFailure, "", "cannot run /nowhere/program")
+	bottleneck("scale", "--", "go", "run", "./nowhere").want(t, exitFailure, "", "go run ./nowhere with GOMAXPROCS=1: exit status 1")
+}
+
+// TestScaleUnmodifiedProgram: go run builds a program that records itself, and of several processes
+// the largest recording counts.
+func TestScaleUnmodifiedProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	dir := t.TempDir()
+	program := `package main
+
+import (
+	"fmt"
+	"os"
+	"sync"
+)
+
+func main() {
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			x := 1
+			for range 30_000_000 {
+				x = x*3 + 1
+			}
+			fmt.Fprintln(os.Stderr, x)
+		})
+	}
+	wg.Wait()
+}
+`
+	for name, text := range map[string]string{"main.go": program, "go.mod": "module example.com/p\n\ngo 1.26\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bottleneck("scale", "-count", "1", "-cpu", "1,2", "-dir", dir, "--", "go", "run", "-C", dir, ".").want(t, exitOK, "Workers: main.main.func1, 2 goroutines", "")
+	if _, err := os.Stat(filepath.Join(dir, "trace-2.out")); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestTargets(t *testing.T) {
@@ -308,6 +351,7 @@ func TestTargets(t *testing.T) {
 		{"go test -bench X -benchtime=9x ./p -args -count 3", "go test -cpu=2 -trace=T -count=1 -o=tmp/scaled.test -bench X -benchtime=9x ./p -args -count 3"},
 		{"./p.test -test.bench X", "./p.test -test.cpu=2 -test.trace=T -test.count=1 -test.benchtime=77x -test.bench X"},
 		{"./p -w {cpu} -t={trace}", "./p -w 2 -t=T"},
+		{"go run ./p -bench {cpu}", "go run ./p -bench 2"},
 	} {
 		target, err := newTarget(strings.Fields(tt.command))
 		if err != nil {

@@ -115,7 +115,7 @@ func TestSweepErrors(t *testing.T) {
 		"-sweep N=1,2 -runs 0 -- x.test":        "-runs 0",
 		"-sweep N=1,2 -fail tasks>1 -- x.test":  "-fail is not for -sweep",
 		"-sweep N=1,2 -o a.svg -- x.test":       "a sweep cannot be written as svg: want",
-		"-sweep N=1,2 -- nothing":               "want an argument with {trace}",
+		"-sweep N=1,2 -- go vet":                "go vet runs nothing: want go test or go run",
 		"-sweep N=1,2 -- x.test -test.count=10": "-count",
 	} {
 		bottleneck(append([]string{"tasks"}, strings.Fields(args)...)...).want(t, exitUsage, "", want)

@@ -52,8 +52,8 @@ otherwise, or "unknown". Conditions are about the classes of -class.
 With -sweep it runs a command after "--" for each value of a parameter, an
 environment variable or {NAME} in the arguments, and shows the time, the number,
 overhead and size of the tasks, and the time that the first value predicts from
-them. The command is one benchmark, as in "bottleneck scale", whose time is that
-without a trace, or a program that writes its trace to {trace}.`, func(ctx context.Context, std stdio, args []string) error {
+them. The command is one as in "bottleneck scale"; the time of a benchmark is
+that without a trace.`, func(ctx context.Context, std stdio, args []string) error {
 		if f.sweep.name != "" {
 			return f.runSweep(ctx, std, args)
 		}
@@ -289,7 +289,7 @@ func (s *sweeper) measure(ctx context.Context) (points []granularity.SweepPoint,
 // run runs the command once and returns how long it took. It sets the tasks of p if tasks is set.
 func (s *sweeper) run(ctx context.Context, t *target, p *granularity.SweepPoint, tasks bool) (time.Duration, error) {
 	s.scaler.env = []string{s.name + "=" + p.Value}
-	if t.kind != program && !tasks {
+	if t.isTest() && !tasks {
 		out, err := s.scaler.run(ctx, t.with(s.scaler.temp, "-count=1"), 0, nil)
 		if err != nil {
 			return 0, err
@@ -298,11 +298,10 @@ func (s *sweeper) run(ctx context.Context, t *target, p *granularity.SweepPoint,
 		return time.Duration(ns), err
 	}
 	trace := filepath.Join(s.scaler.temp, "trace.out")
-	args := t.args(0, trace, s.scaler.temp)
-	if _, err := s.scaler.run(ctx, args, 0, nil); err != nil {
+	if _, err := s.scaler.traced(ctx, t, &scaleRun{trace: trace}); err != nil {
 		return 0, err
 	}
-	report, err := s.scaler.recorded(ctx, args[0], trace, bn.Options{Want: bn.WantTasks, Tasks: s.opt.Tasks})
+	report, err := s.scaler.recorded(ctx, trace, bn.Options{Want: bn.WantTasks, Tasks: s.opt.Tasks})
 	if err != nil {
 		return 0, err
 	}
