@@ -44,6 +44,7 @@ type diagnosis struct {
 	sums                                        // of the rows
 	asked      map[timeline.Place]int64         // the program's own calls for a collection, by place; 0 if it only yields there
 	waitPlaces map[timeline.Place]int64         // waits for channels by place: see blocksAt
+	receives   map[timeline.Place]bool          // where goroutines wait to receive: see receivesAt
 	handed     map[string]*handOvers            // by group
 	causes     []*cause
 	byKey      map[key]*cause

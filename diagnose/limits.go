@@ -157,10 +157,24 @@ func (d *diagnosis) blocksAt(s *contention.Stack) bool {
 // receivesAt reports whether goroutines also wait to receive from a channel where a call chain ends: a
 // goroutine that ends the wait of another one there receives what that one sends.
 func (d *diagnosis) receivesAt(s *contention.Stack) bool {
-	at := framesOf(s)[0]
-	return slices.ContainsFunc(d.Contention.Waits, func(w contention.Wait) bool {
-		return w.Kind == contention.ChanReceiveKind && len(framesOf(w.Waiter.Stack)) > 0 && placeOf(w.Waiter.Stack.Frames[0]) == placeOf(at)
-	})
+	if d.receives == nil {
+		d.receives = map[timeline.Place]bool{}
+		for i := range d.Contention.Waits {
+			if w := &d.Contention.Waits[i]; w.Kind == contention.ChanReceiveKind {
+				d.receives[innermost(w.Waiter.Stack)] = true
+			}
+		}
+	}
+	at := innermost(s)
+	return at != (timeline.Place{}) && d.receives[at]
+}
+
+// innermost returns the place where a call chain ends; the zero place without frames.
+func innermost(s *contention.Stack) timeline.Place {
+	for _, f := range framesOf(s) {
+		return placeOf(f)
+	}
+	return timeline.Place{}
 }
 
 // framesOf returns the frames of a call chain, which may be nil.
