@@ -44,7 +44,8 @@ A trace that is served does not begin before main, and does not have the owners
 of each lock. -what, -only and -skip are those of "bottleneck instrument". If
 several processes record, such as the tests of several packages, all recordings
 are kept, and the verdict is on the longest. The exit status is that of the
-program if it is not 0.`, f.run)
+program if it is not 0. "bottleneck scale" runs the same commands with several
+values of GOMAXPROCS, and compares the runs.`, f.run)
 	f.verdict.define(c, verdictForms, &verdictMeasures)
 	defineInstrument(c.Flags(), &f.build)
 	c.Flags().StringVar(&f.dir, "dir", ".", "keep the recordings in `DIR`")
