@@ -294,12 +294,23 @@ func (t *target) has(name string) bool {
 	return from >= 0
 }
 
+// flagsAt returns where the flags of a go command begin, after -C, which has to be the first one.
+func flagsAt(command []string) int {
+	switch {
+	case len(command) > 3 && command[2] == "-C":
+		return 4
+	case len(command) > 2 && strings.HasPrefix(command[2], "-C="):
+		return 3
+	}
+	return 2
+}
+
 // with inserts test flags into the command, before others. go test would leave the binary in the
 // working directory, not in temp.
 func (t *target) with(temp string, flags ...string) []string {
 	at := 1
 	if t.kind == goTest {
-		at = 2
+		at = flagsAt(t.command)
 		flags = append(flags, "-o="+filepath.Join(temp, "scaled.test"))
 	} else {
 		for i, f := range flags {
@@ -518,11 +529,7 @@ func (r *scaler) traced(ctx context.Context, t *target, run *scaleRun) (out stri
 		if err != nil {
 			return "", err
 		}
-		at := 2
-		if dir, joined := strings.CutPrefix(args[min(2, len(args)-1)], "-C"); joined { // has to be the first flag
-			at += min(len(args)-2, 2-min(len(dir), 1))
-		}
-		args = slices.Insert(args, at, "-exec="+wrapper)
+		args = slices.Insert(args, flagsAt(args), "-exec="+wrapper)
 	}
 	if r.record = ""; t.kind == goRun || t.kind == recorder {
 		if r.record, err = os.MkdirTemp(r.temp, "record-"); err != nil {

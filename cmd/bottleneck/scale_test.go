@@ -349,6 +349,8 @@ func TestTargets(t *testing.T) {
 	for _, tt := range []struct{ command, want string }{
 		{"go test -bench X -benchtime 2s ./p", "go test -cpu=2 -trace=T -count=1 -benchtime=77x -o=tmp/scaled.test -bench X ./p"},
 		{"go test -bench X -benchtime=9x ./p -args -count 3", "go test -cpu=2 -trace=T -count=1 -o=tmp/scaled.test -bench X -benchtime=9x ./p -args -count 3"},
+		{"go test -C dir -bench X", "go test -C dir -cpu=2 -trace=T -count=1 -benchtime=77x -o=tmp/scaled.test -bench X"},
+		{"go test -C=dir -bench X", "go test -C=dir -cpu=2 -trace=T -count=1 -benchtime=77x -o=tmp/scaled.test -bench X"},
 		{"./p.test -test.bench X", "./p.test -test.cpu=2 -test.trace=T -test.count=1 -test.benchtime=77x -test.bench X"},
 		{"./p -w {cpu} -t={trace}", "./p -w 2 -t=T"},
 		{"go run ./p -bench {cpu}", "go run ./p -bench 2"},
