@@ -702,8 +702,8 @@ func (d *diagnosis) mergeQueued() {
 }
 
 // mergeUnder adds to a lock what its owners do while others wait for it: system calls under the
-// lock, and processors that were idle while only the owners ran, or others of the goroutines that
-// wait for it, and goroutines waited for a lock.
+// lock, and processors that were idle while goroutines waited for a lock and only its owners ran,
+// or others that wait for it.
 func (d *diagnosis) mergeUnder() {
 	for _, lock := range d.causes {
 		if lock.kind != Lock || d.windowed() {
@@ -739,8 +739,8 @@ func (d *diagnosis) mergeUnder() {
 }
 
 // mergeBeside adds to a limit, what is done once, or what is outside, the smaller time in which
-// processors were idle because some of the goroutines that wait for it ran, and no others, if two or
-// more of these waited on average: without that wait, another one would have run beside them.
+// processors were idle because some of the goroutines that wait for it ran, and no others, if two
+// or more of these waited on average: without that wait, another one would have run beside them.
 func (d *diagnosis) mergeBeside() {
 	for _, wait := range d.causes {
 		switch wait.kind {
@@ -789,8 +789,8 @@ func (d *diagnosis) worksUnder(s spans, r *ledger.Row) bool {
 	return s.contain(&ledger.Row{Site: b.place, Callers: d.above[b]})
 }
 
-// spans are the lines of each function between which a lock is held: from one line to another or, of a
-// lock that a library acquires and releases, single lines that call it.
+// spans are the lines of each function between which a lock is held: from one line to another or,
+// of a lock that a library acquires and releases, single lines that call it.
 type spans map[string][]span
 
 type span struct{ from, to int }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"debug/buildinfo"
 	"errors"
@@ -162,31 +163,42 @@ func checkProgram(args []string) error {
 
 // keep moves the recordings out of dir, and returns the name of the longest, "" if there is none.
 func (f *runFlags) keep(std stdio, dir string) (longest string, err error) {
-	found, err := os.ReadDir(dir)
-	most := int64(-1) // an empty one is better than none: it has a reason
-	kept := 0
-	for _, e := range found {
-		name := filepath.Join(f.dir, e.Name())
-		if !strings.HasSuffix(name, ".trace") {
-			continue
-		}
-		if err := copyFile(name, filepath.Join(dir, e.Name())); err != nil {
+	traces, err := recordings(dir)
+	for _, of := range traces {
+		name := filepath.Join(f.dir, filepath.Base(of.name))
+		if err := copyFile(name, of.name); err != nil {
 			return longest, err
 		}
-		st, err := os.Stat(name)
-		if err != nil {
-			return longest, err
-		}
-		if st.Size() > most {
-			longest, most = name, st.Size()
-		}
-		fmt.Fprintf(std.err, "bottleneck: recorded %s, %s\n", oneLine(name), bytesOf(st.Size()))
-		kept++
+		longest = cmp.Or(longest, name)
+		fmt.Fprintf(std.err, "bottleneck: recorded %s, %s\n", oneLine(name), bytesOf(of.size))
 	}
-	if kept > 1 {
-		fmt.Fprintf(std.err, "bottleneck: the verdict is that of %s, the largest of %d recordings\n", oneLine(longest), kept)
+	if len(traces) > 1 {
+		fmt.Fprintf(std.err, "bottleneck: the verdict is that of %s, the largest of %d recordings\n", oneLine(longest), len(traces))
 	}
 	return longest, err
+}
+
+// recordingFile is a file with a recording.
+type recordingFile struct {
+	name string
+	size int64
+}
+
+// recordings returns the recordings in a directory, the largest first. An empty one has a reason.
+func recordings(dir string) (traces []recordingFile, err error) {
+	files, err := os.ReadDir(dir)
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), ".trace") {
+			continue
+		}
+		st, err := f.Info()
+		if err != nil {
+			return nil, err
+		}
+		traces = append(traces, recordingFile{filepath.Join(dir, f.Name()), st.Size()})
+	}
+	slices.SortStableFunc(traces, func(a, b recordingFile) int { return cmp.Compare(b.size, a.size) })
+	return traces, err
 }
 
 // defineInstrument defines the flags that choose what a recording has.

@@ -411,8 +411,8 @@ type scaleRun struct {
 	each  float64 // the benchmark's ns/op; 0 if unknown
 }
 
-// untimed returns a warning if the speed-up of the run differs from that by the timer of the benchmark,
-// or "".
+// untimed returns a warning if the speed-up of the run differs from that by the timer of the
+// benchmark, or "".
 func (r *scaleRun) untimed(single *scaleRun) string {
 	timed, all := single.each/r.each, single.wall.Seconds()/r.wall.Seconds()
 	if !(timed > 0) || math.IsInf(timed, 0) || max(timed/all, all/timed) < untimedRatio {
@@ -521,7 +521,8 @@ func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 	return taken, nil
 }
 
-// traced runs a target at the width of a run, 0 if that is given by r.env, with the trace of the run.
+// traced runs a target at the width of a run, 0 if that is given by r.env, with the trace of the
+// run.
 func (r *scaler) traced(ctx context.Context, t *target, run *scaleRun) (out string, err error) {
 	args, counts := t.args(run.width, run.trace, r.temp), run.trace+".json"
 	if t.kind == goRun || t.kind == goTest && !t.has("exec") {
@@ -545,18 +546,12 @@ func (r *scaler) traced(ctx context.Context, t *target, run *scaleRun) (out stri
 	if r.record == "" {
 		return out, nil
 	}
-	files, err := os.ReadDir(r.record)
+	traces, err := recordings(r.record)
+	if err == nil && len(traces) > 0 {
+		err = os.Rename(traces[0].name, run.trace)
+	}
 	if err != nil {
 		return "", err
-	}
-	most := int64(-1)
-	for _, f := range files { // of several processes, as in run, the largest
-		if st, err := f.Info(); err == nil && strings.HasSuffix(f.Name(), ".trace") && st.Size() > most {
-			most = st.Size()
-			if err := os.Rename(filepath.Join(r.record, f.Name()), run.trace); err != nil {
-				return "", err
-			}
-		}
 	}
 	return out, os.RemoveAll(r.record)
 }

@@ -20,6 +20,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -305,44 +306,17 @@ func TestScaleErrors(t *testing.T) {
 	bottleneck("scale", "--", "go", "run", "./nowhere").want(t, exitFailure, "", "go run ./nowhere with GOMAXPROCS=1: exit status 1")
 }
 
-// TestScaleUnmodifiedProgram: go run builds a program that records itself, and of several processes
-// the largest recording counts.
+// TestScaleUnmodifiedProgram: go run builds a program that records itself.
 func TestScaleUnmodifiedProgram(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
+	if !testenv.All() {
+		t.Skip("building the standard library takes long: BOTTLENECK_REQUIRE_ALL=1 does")
 	}
+	t.Setenv("GOFLAGS", "")
+	t.Setenv("GOWORK", "off")
 	dir := t.TempDir()
-	program := `package main
-
-import (
-	"fmt"
-	"os"
-	"sync"
-)
-
-func main() {
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			x := 1
-			for range 30_000_000 {
-				x = x*3 + 1
-			}
-			fmt.Fprintln(os.Stderr, x)
-		})
-	}
-	wg.Wait()
-}
-`
-	for name, text := range map[string]string{"main.go": program, "go.mod": "module example.com/p\n\ngo 1.26\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	bottleneck("scale", "-count", "1", "-cpu", "1,2", "-dir", dir, "--", "go", "run", "-C", dir, ".").want(t, exitOK, "Workers: main.main.func1, 2 goroutines", "")
-	if _, err := os.Stat(filepath.Join(dir, "trace-2.out")); err != nil {
-		t.Error(err)
-	}
+	bottleneck("scale", "-count", "1", "-cpu", "1,2", "-dir", dir, "--", "go", "run", "-C", filepath.Join("..", "..", "instrument", "testdata", "app"), ".").want(t, exitOK, "\nGOMAXPROCS 2, ", "")
+	trace := filepath.Join(dir, "trace-2.out")
+	bottleneck(trace).want(t, exitOK, "The lock store.Table.guard.RWMutex (store.go:42) kept", "")
 }
 
 func TestTargets(t *testing.T) {
