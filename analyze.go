@@ -72,8 +72,8 @@ const (
 	WantTasks
 	WantSpeedup
 	// WantVerdict asks for the ledger and the verdict, and also for the bottle graph, the
-	// contention and the tasks, on which the verdict is based; for the contention without Roots,
-	// unless WantContention is also there.
+	// contention and the tasks, on which the verdict is based; for the contention without
+	// Roots, unless WantContention is also there.
 	WantVerdict
 	// WantInfo asks for no result: the report has only Info. Options.Observers see the pass.
 	WantInfo

@@ -483,8 +483,8 @@ func TestGainOfALockOnOneProcessor(t *testing.T) {
 	}
 }
 
-// Goroutines that others start in batches wait outside for different times: if most are done long before
-// the last, the finding on that wait has the place where others wait for it.
+// Goroutines that others start in batches wait outside for different times: if most are done long
+// before the last, the finding on that wait has the place where others wait for it.
 func TestLastOfABatch(t *testing.T) {
 	const ms = time.Millisecond
 	fetch := timeline.Place{Func: "main.fetch", File: "/src/main.go", Line: 7}
@@ -511,8 +511,8 @@ func TestLastOfABatch(t *testing.T) {
 	}
 }
 
-// The collector's workers take nothing from a program if they run on processors for which no goroutine
-// was ready, so the goroutine that runs alone comes first.
+// The collector's workers take nothing from a program if they run on processors for which no
+// goroutine was ready, so the goroutine that runs alone comes first.
 func TestCollectorOnIdleProcessors(t *testing.T) {
 	const ms = time.Millisecond
 	at := timeline.Place{Func: "main.load", File: "/src/main.go", Line: 7}
@@ -535,7 +535,8 @@ func TestCollectorOnIdleProcessors(t *testing.T) {
 	}
 }
 
-// What a lock in the standard library guards is on the lines that call the library, the first one, too.
+// What a lock in the standard library guards is on the lines that call the library, the first
+// one, too.
 func TestCallsUnderALockOfTheLibrary(t *testing.T) {
 	const ms = time.Millisecond
 	at := func(line int) timeline.Place { return placeOf("main.step", line) }
@@ -618,8 +619,8 @@ func TestNoBoundIfCCodeThenOverlaps(t *testing.T) {
 	}
 }
 
-// Package testing waits for parallel tests as others do with a WaitGroup. The handler that records a trace
-// waits for nothing in the program.
+// Package testing waits for parallel tests as others do with a WaitGroup. The handler that
+// records a trace waits for nothing in the program.
 func TestWaitsOfTheLibrary(t *testing.T) {
 	const ms = time.Millisecond
 	runner := timeline.Place{Func: "testing.tRunner.func1", File: "/go/src/testing/testing.go", Line: 9}
@@ -641,8 +642,8 @@ func TestWaitsOfTheLibrary(t *testing.T) {
 	}
 }
 
-// A pool whose Submit selects between starting a worker and sending the task to one limits, too. A worker
-// that ends the wait where it waits to receive has received; where it sends, it sent.
+// A pool whose Submit selects between starting a worker and sending the task to one limits, too.
+// A worker that ends the wait where it waits to receive has received; where it sends, it sent.
 func TestPoolThatSelects(t *testing.T) {
 	const ms = time.Millisecond
 	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
@@ -666,8 +667,8 @@ func TestPoolThatSelects(t *testing.T) {
 	}
 }
 
-// The time that a goroutine ran up to a line which calls a library is not that of a lock which the library
-// acquires.
+// The time that a goroutine ran up to a line which calls a library is not that of a lock which
+// the library acquires.
 func TestTimeBeforeALockOfTheLibrary(t *testing.T) {
 	library := stackOf("sync.(*Mutex).Lock", 1, "log.(*Logger).output", 2, "main.step", 18)
 	for i := range library.Frames[:2] {
@@ -691,8 +692,8 @@ func TestTimeBeforeALockOfTheLibrary(t *testing.T) {
 	}
 }
 
-// A connection that no request uses waits for the network, too. How many requests wait at a time, and that they are
-// batches, shows where the program waits for them.
+// A connection that no request uses waits for the network, too. How many requests wait at a time,
+// and that they are batches, shows where the program waits for them.
 func TestConnectionsInUse(t *testing.T) {
 	const ms, read = time.Millisecond, "net/http.(*persistConn).readLoop"
 	reads := timeline.Place{Func: read, File: "/go/src/net/http/transport.go", Line: 9}

@@ -89,8 +89,8 @@ func TestMoreProcessorsAreFirstIfNothingIsLost(t *testing.T) {
 	}
 }
 
-// Many groups that each run alone for a little are too little work at a time, which is one cause. One
-// that ran alone for much of the time is another.
+// Many groups that each run alone for a little are too little work at a time, which is one cause.
+// One that ran alone for much of the time is another.
 func TestManyThatRanAloneAreOneCause(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
@@ -131,8 +131,8 @@ func TestYieldingNeedsNoProcessors(t *testing.T) {
 	}
 }
 
-// A goroutine that asks for a collection yields until that has swept, as package testing does before
-// each run of a benchmark.
+// A goroutine that asks for a collection yields until that has swept, as package testing does
+// before each run of a benchmark.
 func TestYieldingForACollectionIsNoWait(t *testing.T) {
 	at := timeline.Place{Func: "testing.(*B).runN", File: "/go/src/testing/benchmark.go", Line: 207}
 	const ms = time.Millisecond

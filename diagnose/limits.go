@@ -154,8 +154,8 @@ func (d *diagnosis) blocksAt(s *contention.Stack) bool {
 	return p != (timeline.Place{}) && d.waitPlaces[p] > 0
 }
 
-// receivesAt reports whether goroutines also wait to receive from a channel where a call chain ends: a
-// goroutine that ends the wait of another one there receives what that one sends.
+// receivesAt reports whether goroutines also wait to receive from a channel where a call chain
+// ends: a goroutine that ends the wait of another one there receives what that one sends.
 func (d *diagnosis) receivesAt(s *contention.Stack) bool {
 	if d.receives == nil {
 		d.receives = map[timeline.Place]bool{}

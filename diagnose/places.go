@@ -37,8 +37,9 @@ func (d *diagnosis) from(p timeline.Place, callers []timeline.Place) []timeline.
 	return out
 }
 
-// orWaits returns callers or, if the runtime has lost the callers of the function that it interrupted,
-// a place of the program's own module where a group of goroutines was seen in another function.
+// orWaits returns callers or, if the runtime has lost the callers of the function that it
+// interrupted, a place of the program's own module where a group of goroutines was seen in
+// another function.
 func (d *diagnosis) orWaits(group string, p timeline.Place, callers []timeline.Place) []timeline.Place {
 	if len(callers) > 0 || p.Func == group || !d.ownModule(p) {
 		return callers
@@ -231,10 +232,10 @@ func (d *diagnosis) servedBy(group string) served {
 	return d.behalf[group]
 }
 
-// ownFirst sorts the places of a finding, each once: those of the program's own module before those
-// of its dependencies, and the standard library last. If all are in the standard library, the first
-// one is the place that the goroutines there worked for; if none is in the program's own module, the
-// place there that waits for them is added.
+// ownFirst sorts the places of a finding, each once: those of the program's own module before
+// those of its dependencies, and the standard library last. If all are in the standard library,
+// the first one is the place that the goroutines there worked for; if none is in the program's
+// own module, the place there that waits for them is added.
 func (d *diagnosis) ownFirst(f *verdict.Finding) {
 	// TestPlacesOfTheProgramAreFirst needs this.
 	for i := 0; len(f.Where) > 0 && !slices.ContainsFunc(f.Where, d.own) && i < len(f.Rows); i++ {

@@ -136,7 +136,8 @@ func TestPlaceOfFinalizers(t *testing.T) {
 	}
 }
 
-// Long calls of one function at several places are one finding; those of different functions are not.
+// Long calls of one function at several places are one finding; those of different functions are
+// not.
 func TestCallsOfOneFunctionAreOneFinding(t *testing.T) {
 	at := func(line int) timeline.Place { return timeline.Place{Func: "main.work", File: "main.go", Line: line} }
 	const ms = time.Millisecond
@@ -161,8 +162,8 @@ func TestCallsOfOneFunctionAreOneFinding(t *testing.T) {
 	}
 }
 
-// The runtime loses the caller of a function that it interrupts at its beginning. A place where the goroutines
-// were seen in another function is listed then.
+// The runtime loses the caller of a function that it interrupts at its beginning. A place where
+// the goroutines were seen in another function is listed then.
 func TestPlaceWithoutCallers(t *testing.T) {
 	at := func(fn string) timeline.Place { return timeline.Place{Func: fn, File: "/src/main.go", Line: 7} }
 	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
@@ -176,8 +177,8 @@ func TestPlaceWithoutCallers(t *testing.T) {
 	}
 }
 
-// A line of the program's own module is not in the sentence if only a small part of a wait in a dependency is
-// reached from there.
+// A line of the program's own module is not in the sentence if only a small part of a wait in a
+// dependency is reached from there.
 func TestRarePlaceIsNotInTheSentence(t *testing.T) {
 	const ms = time.Millisecond
 	closes := timeline.Place{Func: "main.main", File: "/src/main.go", Line: 53}

@@ -176,9 +176,9 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 	return f
 }
 
-// lastOf returns a sentence about goroutines that others start in batches and wait for, if most of a
-// batch are done long before those that wait outside the program for longest; or else "". It adds the
-// place of that wait to the finding.
+// lastOf returns a sentence about goroutines that others start in batches and wait for, if most
+// of a batch are done long before those that wait outside the program for longest; or else "". It
+// adds the place of that wait to the finding.
 func (d *diagnosis) lastOf(f *verdict.Finding, c *cause) string {
 	if c.kind != Sleep && c.kind != Timer && c.kind != Network && c.kind != Blocking || d.Contention == nil || d.windowed() {
 		return ""
@@ -956,7 +956,8 @@ func (d *diagnosis) held(lock timeline.Place) (least, most float64) {
 		for _, p := range r.Callers {
 			inside, lost = inside || len(spans[p.Func]) > 0, lost || callsIt[p]
 		}
-		// A slice without samples that ends in a line which calls a library may have run before that.
+		// A slice without samples that ends in a line which calls a library may have run
+		// before that.
 		ends := r.Category == ledger.Code && !r.Sampled && slices.Contains(spans[r.Site.Func], span{r.Site.Line, r.Site.Line})
 		switch {
 		case spans.contain(r) && !ends:
@@ -1083,8 +1084,8 @@ func (d *diagnosis) collector(f *verdict.Finding, c *cause, lost string) {
 	}
 }
 
-// spare returns for how long at least the collector's workers had processors for which no goroutine was
-// ready, and so took nothing from the program; 0 if that waits for its collections.
+// spare returns for how long at least the collector's workers had processors for which no
+// goroutine was ready, and so took nothing from the program; 0 if that waits for its collections.
 func (d *diagnosis) spare(c *cause) time.Duration {
 	if c.kind != Collector || d.waitsForCollections() {
 		return 0
@@ -1368,8 +1369,8 @@ func (d *diagnosis) pieces() (f verdict.Finding, found bool) {
 	return f, true
 }
 
-// pieceGroup returns the group of goroutines that ran longest of those that hand over too little work
-// at a time, if that was for a quarter of the capacity; or else "".
+// pieceGroup returns the group of goroutines that ran longest of those that hand over too little
+// work at a time, if that was for a quarter of the capacity; or else "".
 func (d *diagnosis) pieceGroup() string {
 	ran := map[string]time.Duration{}
 	for group := range d.handed {

@@ -38,12 +38,12 @@ import (
 //	unknown    if a rule cannot be decided;
 //	ok         otherwise.
 //
-// The overhead of a task is the cost of an empty one in a quiet process ([emptyTask]). It is up to 10 times
-// as much if goroutines wait for the queue or its lock, and about 20 times as much if a worker's thread
-// has to be woken up. That shows in the CPU time besides the tasks and in context switches, like
-// everything else that the process does. So a class that is small only if all of that is overhead is
-// unknown. While threads waited for other programs, processors would have been
-// used, or would have idled: a rule holds only if it holds for both.
+// The overhead of a task is the cost of an empty one in a quiet process ([emptyTask]). It is up
+// to 10 times as much if goroutines wait for the queue or its lock, and about 20 times as much if
+// a worker's thread has to be woken up. That shows in the CPU time besides the tasks and in
+// context switches, like everything else that the process does. So a class that is small only if
+// all of that is overhead is unknown. While threads waited for other programs, processors would
+// have been used, or would have idled: a rule holds only if it holds for both.
 
 // Diagnosis is whether the tasks of a class have a sensible size.
 type Diagnosis string
@@ -529,9 +529,9 @@ func (v *verdict) straggler() bool {
 	return true
 }
 
-// alone reports whether one task executed for most of the time in which any was under way, much more than
-// its share, and processors idled. Others that waited then, such as workers without work, do not explain
-// that.
+// alone reports whether one task executed for most of the time in which any was under way, much
+// more than its share, and processors idled. Others that waited then, such as workers without
+// work, do not explain that.
 func (v *verdict) alone() bool {
 	largest, all := v.ns(float64(v.p.Granularity(v.c).Max())), v.c.ActiveShare*float64(v.p.Wall)
 	return v.c.Tasks > 1 && v.utilization < fullUtilization && all > 0 && largest >= explained*all &&
@@ -582,7 +582,8 @@ func (v *verdict) underWay() float64 {
 	return v.c.WallNS.Sum() / (v.c.ActiveShare * float64(v.p.Wall))
 }
 
-// occupation adds how many of the workers had a task, if these are few, or one was blocked nearly always.
+// occupation adds how many of the workers had a task, if these are few, or one was blocked nearly
+// always.
 func (v *verdict) occupation() {
 	c := v.c
 	workers, all := min(uint64(c.Workers), v.p.allProcs()), c.ActiveShare*float64(v.p.Wall)

@@ -556,8 +556,8 @@ func TestOtherProgramsHideIdleTime(t *testing.T) {
 	}
 }
 
-// One of several workers that did all of the work is named, although the others waited for longer than
-// it worked.
+// One of several workers that did all of the work is named, although the others waited for longer
+// than it worked.
 func TestOneWorkerDidAllOfTheWork(t *testing.T) {
 	for _, workers := range []int{2, 3, 8} {
 		for _, idle := range []time.Duration{0, 3 * time.Microsecond} {
@@ -651,8 +651,8 @@ func TestOneTaskIsBlocked(t *testing.T) {
 	}
 }
 
-// What the process uses besides its tasks may be their overhead as far as waiting for a queue costs that
-// much, even if no thread sleeps.
+// What the process uses besides its tasks may be their overhead as far as waiting for a queue
+// costs that much, even if no thread sleeps.
 func TestContendedQueue(t *testing.T) {
 	for besides, want := range map[time.Duration]Diagnosis{100 * time.Nanosecond: OK, 600 * time.Nanosecond: Unknown, 2 * time.Microsecond: Unknown, 3 * time.Microsecond: OK} {
 		p := run{procs: 2, tasks: 100_000, each: 5 * time.Microsecond, besides: besides, utilization: 1}.profile()

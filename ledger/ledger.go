@@ -136,8 +136,8 @@ type Row struct {
 	// until they were preempted was an atomic operation or that of a reader of an RWMutex.
 	Shared time.Duration `json:"shared,omitempty"`
 	// Locked is the part of Time, of a processor that was empty while others ran, in which
-	// goroutines waited for a Mutex or RWMutex. It is exact for a gap, and in proportion for the
-	// rows that share one.
+	// goroutines waited for a Mutex or RWMutex. It is exact for a gap, and in proportion for
+	// the rows that share one.
 	Locked time.Duration `json:"locked,omitempty"`
 	// Sampled reports whether the time of the group was divided among sites by samples of the
 	// CPU profiler. Otherwise each slice counts for the place where it ended.

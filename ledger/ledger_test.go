@@ -231,7 +231,8 @@ func TestUndividedGapCountsOnce(t *testing.T) {
 	}
 }
 
-// While one goroutine ran on one of two processors, another one waited for a lock for half of the time.
+// While one goroutine ran on one of two processors, another one waited for a lock for half of the
+// time.
 func TestLocked(t *testing.T) {
 	for _, tt := range []struct {
 		wait timeline.Wait

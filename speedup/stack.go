@@ -38,8 +38,9 @@ type Stack struct {
 	// Remainder is what the components do not explain: hardware interference and parallel
 	// overhead.
 	Remainder float64 `json:"remainder"`
-	// Idle is the part of the time of the run with N workers in which nothing ran and no goroutine of
-	// the program was ready: it waited for timers, the network, a disk or another process.
+	// Idle is the part of the time of the run with N workers in which nothing ran and no
+	// goroutine of the program was ready: it waited for timers, the network, a disk or
+	// another process.
 	Idle float64 `json:"idle,omitempty"`
 	// Runs has the speed-ups of repeated pairs of runs, if any, including this one: see
 	// [Stack.Repeat].
@@ -144,8 +145,8 @@ func (s *Stack) WhatIf(c Component) float64 {
 	return s.without(s.Components[c])
 }
 
-// idles reports whether time in which nothing ran may be a large part of the component. Goroutines that
-// wait for a lock could go on if there were none.
+// idles reports whether time in which nothing ran may be a large part of the component.
+// Goroutines that wait for a lock could go on if there were none.
 func (s *Stack) idles(c Component) bool {
 	return c != SyncMutex && c != SyncRWMutex && c != SyncSemaphore && s.familyIdles(c.Family(), s.Components[c])
 }

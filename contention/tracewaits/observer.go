@@ -80,8 +80,9 @@ type Options struct {
 	// MaxChains bounds the distinct call chains; 0 means 65536. All others are one chain, without
 	// known owners. They are counted in Profile.Dropped.
 	MaxChains int
-	// NoRoots omits Wait.Roots, so that each owner counts as its own root. Quick also omits what
-	// owners did. In traces with many short waits, the roots take up to four fifths of the pass.
+	// NoRoots omits Wait.Roots, so that each owner counts as its own root. Quick also omits
+	// what owners did. In traces with many short waits, the roots take up to four fifths of
+	// the pass.
 	NoRoots, Quick bool
 	// Declared, if not nil, returns the declaration of the lock that a call chain waits for, or "",
 	// given the beginning of the trace; see instrument.Locks. It is called if the locks of package

@@ -77,8 +77,8 @@ func (o *Observer) Log(m *timeline.Log) {
 	o.waits[m.G.ID] = &wait{lock: lock}
 }
 
-// Times has the time in a profile by call chain. In Least, a goroutine that was woken and blocks again
-// asks for the semaphore anew whenever the trace does not show that it stays in its call of
+// Times has the time in a profile by call chain. In Least, a goroutine that was woken and blocks
+// again asks for the semaphore anew whenever the trace does not show that it stays in its call of
 // semacquire1, and in Most it stays.
 type Times struct{ Least, Most map[string]time.Duration }
 
@@ -168,8 +168,8 @@ func (o *Observer) mutex(stay bool) (charged map[string]time.Duration, unknown m
 		default:
 			s.others++
 		}
-		// The first call of Mutex.Lock queues behind all others, but may find a token and not block. A
-		// later one, after a lost race, queues before them.
+		// The first call of Mutex.Lock queues behind all others, but may find a token and
+		// not block. A later one, after a lost race, queues before them.
 		first := len(s.queue) == 0 || e.end < s.queue[0].end
 		e.since, e.late = e.at, first && !e.reader
 		// In the same call, it queues as before.

@@ -166,8 +166,8 @@ func Next(n, i int, at func(i int) (function string, r Role)) int {
 	return -1
 }
 
-// IsTester reports whether a function calls benchmarks and tests, which name their goroutines whatever
-// they call.
+// IsTester reports whether a function calls benchmarks and tests, which name their goroutines
+// whatever they call.
 func IsTester(function string) bool { return strings.HasPrefix(function, "testing.") }
 
 // serveHTTP ends the names of net/http handlers.
