@@ -424,18 +424,23 @@ func TestContinuousBounded(t *testing.T) {
 			trace.WithRegion(context.Background(), fmt.Sprintf("region %d", n), func() { time.Sleep(time.Microsecond) })
 			n++
 		}
-		return c.Read().Windows >= 10
+		l := c.Read()
+		return l.Windows >= 10 && tasksOf(l) >= 100
 	})
 	c.Stop()
 	l := c.Read()
 	checkLive(t, l)
-	var tasks uint64
-	for i := range l.Tasks.Classes {
-		tasks += l.Tasks.Classes[i].Tasks
-	}
+	tasks := tasksOf(l)
 	if tasks < 100 || len(l.Tasks.Classes) > 11 || len(l.Bottle.Boxes) > 14 || len(c.Windows()) != 3 {
 		t.Errorf("%d tasks in %d classes, %d boxes, %d windows kept", tasks, len(l.Tasks.Classes), len(l.Bottle.Boxes), len(c.Windows()))
 	}
+}
+
+func tasksOf(l *bottleneck.Live) (n uint64) {
+	for i := range l.Tasks.Classes {
+		n += l.Tasks.Classes[i].Tasks
+	}
+	return n
 }
 
 // TestAnalyzeRecorder: all analyses of a snapshot cover the same time.

@@ -5,6 +5,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/race"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,8 +36,9 @@ func (tr *truth) spin(d time.Duration) {
 	}
 }
 
-// Tasks in a pool are measured as accurately as the clock measures spinning: pure computation, and
-// computation on both sides of a pause in which they change threads.
+// Tasks in a pool are measured as accurately as the clock measures spinning on as many threads at
+// the same time: pure computation, and computation on both sides of a pause in which they change
+// threads.
 func TestTasksAreTrue(t *testing.T) {
 	rec := recorder(1000)
 	if p := rec.Profile(); p.Accuracy == string(cycles.UpperBound) {
@@ -65,23 +67,57 @@ func TestTasksAreTrue(t *testing.T) {
 		}},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
-			var inside, all int
-			var median float64
+			var inside, above, all int
+			var median, off float64
 			for range 10 { // the machine may be shared: the best of ten
-				inside, all, median = tasksInside(kind.workers, kind.work)
-				t.Logf("%d of %d tasks inside their bracket, median relative distance from it %.4f", inside, all, median)
-				if inside*10 >= all*8 && median <= 0.005 {
+				off = clockIsOff(rec.clock, kind.workers)
+				inside, above, all, median = tasksInside(kind.workers, off, kind.work)
+				t.Logf("%d of %d tasks inside their bracket, %d above, median relative distance from it %.4f, of the clock %.4f", inside, all, above, median, off)
+				if inside*10 >= all*8 && median <= 0.005+off {
 					return
 				}
 			}
-			t.Errorf("%d of %d tasks inside their bracket, median relative distance %.4f; want 80 %% and 0.005", inside, all, median)
+			t.Errorf("%d of %d tasks inside their bracket, median relative distance %.4f; want 80 %% and 0.005 + %.4f", inside, all, median, off)
 		})
 	}
 }
 
+// clockIsOff returns how far the clock's measurements of 2 ms of spinning are from their brackets,
+// relative to them: the third quartile of 48, on that many threads. It is near 0 unless the machine
+// is shared: then a thread's clock may leave out interrupts, or count time in which the virtual
+// processor did not run.
+func clockIsOff(clock *cycles.Clock, workers int) float64 {
+	var mu sync.Mutex
+	var errs []float64
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			for range 48 / workers {
+				tr := new(truth)
+				asked := cycles.Ticks()
+				from := clock.Start()
+				tr.hi += cycles.Ticks() - asked
+				tr.spin(2 * time.Millisecond)
+				asked = cycles.Ticks()
+				got := clock.Stop(from.Thread).CPU - from.CPU
+				tr.hi += cycles.Ticks() - asked
+				mu.Lock()
+				errs = append(errs, float64(max(got-tr.hi, tr.lo-got, 0))/float64(tr.lo))
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	slices.Sort(errs)
+	return errs[len(errs)*3/4]
+}
+
 // tasksInside measures 200 tasks in a pool and returns how many of the measurements were in their
-// brackets, and the median of their relative distance from them.
-func tasksInside(workers int, work func(tr *truth)) (inside, all int, median float64) {
+// brackets, which are wider by what the clock is off, how many were above them, and the median of
+// their relative distance from the brackets alone.
+func tasksInside(workers int, off float64, work func(tr *truth)) (inside, above, all int, median float64) {
 	base := cycles.TimebaseOf()
 	rec := recorder(1000)
 	varies := readingVaries(rec.clock)
@@ -100,14 +136,17 @@ func tasksInside(workers int, work func(tr *truth)) (inside, all int, median flo
 		// The race detector's overhead on our own work is not proportional to a task, but
 		// some µs per task.
 		tr.hi += (race.Slowdown-1)*base.FromNS(1000) + varies
-		slack := race.Slowdown * (base.FromNS(1500) + tr.lo/500)
-		if got >= tr.lo-slack && got <= tr.hi+slack {
+		slack := race.Slowdown*(base.FromNS(1500)+tr.lo/500) + int64(off*float64(tr.lo))
+		switch {
+		case got > tr.hi+slack:
+			above++
+		case got >= tr.lo-slack:
 			inside++
 		}
 		errs = append(errs, float64(max(got-tr.hi, tr.lo-got, 0))/float64(tr.lo))
 	}
 	slices.Sort(errs)
-	return inside, len(errs), errs[len(errs)/2]
+	return inside, above, len(errs), errs[len(errs)/2]
 }
 
 // readingVaries returns the usual excess, in ticks, of the clock readings at both ends of a task
