@@ -316,7 +316,7 @@ func TestOwnTrace(t *testing.T) {
 		of := map[string]bool{}
 		for _, w := range p.Waits {
 			fn := caller(w.Waiter.Stack)
-			if fn == "" && slices.ContainsFunc(w.Waiter.Stack.Frames, func(f contention.Frame) bool { return strings.HasPrefix(f.Func, "main.main.func") }) {
+			if fn == "" && w.Waiter.Stack != nil && slices.ContainsFunc(w.Waiter.Stack.Frames, func(f contention.Frame) bool { return strings.HasPrefix(f.Func, "main.main.func") }) {
 				fn = "after" // its own trace: waits that it does not measure, for the lock of a logger
 			}
 			of[fn] = true
