@@ -46,8 +46,9 @@ type Observer struct {
 	whoSince timeline.Time // if who is none, the time up to which idle is counted
 	groups   groups
 	active   []int32 // by group: goroutines that run
-	distinct int     // groups that run
-	xor      who     // of their numbers
+	helps    []bool  // by group: it is the runtime's or the tracer's
+	program  ranks   // groups of the program that run
+	helpers  ranks   // others that run
 	stop     who     // the world is stopped, 0 if not
 	stopper  *timeline.Goroutine
 	stopped  *timeline.Stack // where the program last had the runtime stop the world
@@ -110,7 +111,7 @@ type cause struct {
 
 // NewObserver returns an observer for one pass.
 func NewObserver(opt Options) *Observer {
-	return &Observer{opt: opt, gaps: gaps{noSlot, noSlot}, history: newHistory(), groups: newGroups(), active: make([]int32, 3), assists: map[*timeline.Goroutine]*timeline.Stack{}}
+	return &Observer{opt: opt, gaps: gaps{noSlot, noSlot}, history: newHistory(), groups: newGroups(), active: make([]int32, 3), helps: make([]bool, 3), assists: map[*timeline.Goroutine]*timeline.Stack{}}
 }
 
 // Begin implements [timeline.Observer].
@@ -169,31 +170,52 @@ func (o *Observer) turn() {
 	o.whoSince = o.now
 }
 
+// ranks are groups that run.
+type ranks struct {
+	distinct int
+	xor      who // of their numbers
+}
+
+// ranks returns those that a group belongs to.
+func (o *Observer) ranks(w who) *ranks {
+	if o.helps[w] {
+		return &o.helpers
+	}
+	return &o.program
+}
+
 // starts counts one more running goroutine of a group, and stops one fewer.
 func (o *Observer) starts(w who) {
 	if o.active[w]++; o.active[w] == 1 {
-		o.distinct++
-		o.xor ^= w
+		r := o.ranks(w)
+		r.distinct++
+		r.xor ^= w
 	}
 }
 
 func (o *Observer) stops(w who) {
 	if o.active[w]--; o.active[w] == 0 {
-		o.distinct--
-		o.xor ^= w
+		r := o.ranks(w)
+		r.distinct--
+		r.xor ^= w
 	}
 }
 
-// look determines who runs from now on.
+// look determines who runs from now on. The collector's workers count only if nothing else runs: a
+// goroutine that allocates while the others have nothing to do runs alone.
 func (o *Observer) look() {
+	r := &o.program
+	if r.distinct == 0 {
+		r = &o.helpers
+	}
 	w := several
 	switch {
 	case o.stop != 0:
 		w = o.stop
-	case o.distinct == 0:
+	case r.distinct == 0:
 		w = none
-	case o.distinct == 1 && o.xor < maxClocks:
-		w = o.xor
+	case r.distinct == 1 && r.xor < maxClocks:
+		w = r.xor
 	}
 	if w != o.who {
 		o.turn()
@@ -255,7 +277,10 @@ func (o *Observer) groupOf(g *timeline.Goroutine) who {
 	}
 	w := o.groups.number(name)
 	for int(w) >= len(o.active) {
-		o.active = append(o.active, 0)
+		o.active, o.helps = append(o.active, 0), append(o.helps, false)
+	}
+	if o.active[w] == 0 {
+		o.helps[w] = baseOf(g) != catCode
 	}
 	return w
 }

@@ -93,7 +93,9 @@ func play(seed uint64, opt Options) (l *Ledger, empty map[string]time.Duration, 
 		for _, a := range actors {
 			if a.running {
 				running++
-				names[a.g.Func] = true
+				if a.g.Kind == timeline.Application {
+					names[a.g.Func] = true
+				}
 				ran[a.g.Func] += dt
 			}
 			if a.ready {
@@ -103,7 +105,9 @@ func play(seed uint64, opt Options) (l *Ledger, empty map[string]time.Duration, 
 		who := Several
 		switch len(names) {
 		case 0:
-			who = None
+			if who = None; running > 0 {
+				who = "runtime.bgsweep"
+			}
 		case 1:
 			for name := range names {
 				who = name

@@ -132,7 +132,7 @@ func (o *Observer) fork(at, length timeline.Time) *Observer {
 		n.slots[i].mark, n.slots[i].locked, n.slots[i].pending = mark{}, 0, nil
 	}
 	n.groups.of, n.groups.names = maps.Clone(o.groups.of), slices.Clone(o.groups.names)
-	n.active, n.distinct, n.xor, n.who = slices.Clone(o.active), o.distinct, o.xor, o.who
+	n.active, n.helps, n.program, n.helpers, n.who = slices.Clone(o.active), slices.Clone(o.helps), o.program, o.helpers, o.who
 	n.stop, n.stopper, n.stopped = o.stop, o.stopper, o.stopped
 	n.assists = maps.Clone(o.assists)
 	n.heap.size, n.heap.before = o.heap.size, o.heap.before
