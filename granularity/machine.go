@@ -13,7 +13,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/internal/host"
-	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
+	"github.com/bottleneck-go/bottleneck/internal/schedstat"
 )
 
 // The vertical profile (section 3.3 of the paper) is what the machine did while tasks executed.

@@ -14,7 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/lazy"
 	"github.com/bottleneck-go/bottleneck/internal/proctime"
 	"github.com/bottleneck-go/bottleneck/internal/race"
-	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
+	"github.com/bottleneck-go/bottleneck/internal/schedstat"
 )
 
 // A Recorder collects the measurements of [Pool], [Group] and [Do]. Create one with [NewRecorder].

@@ -39,7 +39,7 @@
 // of the run with N workers, so S + Σ components + remainder == N exactly, with S = T_s / T_p.
 //
 // The remainder is the extra time that the same work took to run: caches, memory, parallel overhead,
-// and time for which the system gave the processor to another process. Package schedstat measures the
+// and time for which the system gave the processor to another process. "bottleneck scale" measures the
 // latter; [Stack.Explain] explains the rest by counters of the system.
 //
 // The analysis adds about 50 ns to each event of a pass (BenchmarkObserver). Equations are numbered as

@@ -28,8 +28,8 @@ type Options struct {
 	// With two runs, the numbers of regions show whether the work was the same.
 	Unit string
 	// SingleDelay and MultiDelay are the times, summed over threads, for which the threads of
-	// each run were ready but waited for a core that another program used. On Linux,
-	// schedstat.Times.Lost measures it. 0 means unknown.
+	// each run were ready but waited for a core that another program used; on Linux,
+	// "bottleneck scale" measures them. 0 means unknown.
 	SingleDelay, MultiDelay time.Duration
 	// SingleName and MultiName are the names of the traces in errors and warnings.
 	SingleName, MultiName string

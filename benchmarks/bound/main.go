@@ -33,7 +33,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/causes"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/speedup"
-	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
+	"github.com/bottleneck-go/bottleneck/internal/schedstat"
 )
 
 // usual are programs that do the same work on any number of processors.

@@ -25,7 +25,6 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
-	"github.com/bottleneck-go/bottleneck/counters/query"
 )
 
 func main() {
@@ -101,30 +100,15 @@ func compactor(c *cache) {
 	c.compact()
 }
 
-// workers is a filter for the units: quanta of the worker that did one and then waited for the
-// next.
-const workers = `group =~ "[.]worker$" && ended = blocked`
-
 // report prints how long units take between collections.
 func (o *options) report(w io.Writer, r *quanta.Recording) error {
-	metric := "task_clock"
-	if r.Counter("task-clock") == nil {
-		metric = "duration" // includes time in which the thread was preempted
-	}
-	e, err := query.NewExplorer(r)
-	if err != nil {
-		return err
-	}
-	tenths, collections, err := tenthsOf(r, e, metric)
-	if err != nil {
-		return err
-	}
+	metric, tenths, collections := tenthsOf(r)
 	fmt.Fprintf(w, "%d units of work, %d collections, %d compactions in %v.\n", o.units, collections, o.cache.compacted, r.Wall.Round(1e6))
 	if collections < 2 {
 		fmt.Fprintln(w, "There are not enough collections to compare what is before and after them.")
 		return nil
 	}
-	fmt.Fprintf(w, "\n%s of a unit, by when it was between two collections:\n\n", strings.ReplaceAll(metric, "_", "-"))
+	fmt.Fprintf(w, "\n%s of a unit, by when it was between two collections:\n\n", metric)
 	var most float64
 	for _, t := range tenths {
 		most = max(most, t)
@@ -139,38 +123,36 @@ func (o *options) report(w io.Writer, r *quanta.Recording) error {
 	return nil
 }
 
-// tenthsOf returns the mean of a metric in each tenth of the time between two collections.
-func tenthsOf(r *quanta.Recording, e *query.Explorer, metric string) (tenths [10]float64, collections int, err error) {
+// tenthsOf returns the mean time of a unit of work in each tenth of the time between two
+// collections, and what measured it: the clock of the thread, or the duration, which includes time
+// in which the thread was preempted.
+func tenthsOf(r *quanta.Recording) (metric string, tenths [10]float64, collections int) {
 	var marks []quanta.Span
 	for _, s := range r.Spans {
 		if s.Name == "GC concurrent mark phase" {
 			marks = append(marks, s)
 		}
 	}
-	units, err := e.Select(context.Background(), workers)
-	if err != nil {
-		return tenths, 0, err
-	}
-	values, err := e.Values(context.Background(), metric, units)
-	if err != nil {
-		return tenths, 0, err
+	metric, values := "duration", r.Duration
+	if c := r.Counter("task-clock"); c != nil {
+		metric, values = c.Name, c.Values
 	}
 	var n [10]float64
 	k := 0
-	for i, row := range units {
-		v := values[i]
-		for k+1 < len(marks) && marks[k+1].Begin <= r.Begin[row] {
+	for row, begin := range r.Begin {
+		for k+1 < len(marks) && marks[k+1].Begin <= begin {
 			k++
 		}
-		if k+1 >= len(marks) || r.Begin[row] < marks[k].End || v != v {
+		unit := strings.HasSuffix(r.Groups[r.Group[row]].Name, ".worker") && r.Ending[row] == quanta.Blocked
+		if !unit || k+1 >= len(marks) || begin < marks[k].End || values[row] == quanta.Unknown {
 			continue
 		}
-		t := min(9, 10*(r.Begin[row]-marks[k].End)/max(1, marks[k+1].Begin-marks[k].End))
-		tenths[t] += v
+		t := min(9, 10*(begin-marks[k].End)/max(1, marks[k+1].Begin-marks[k].End))
+		tenths[t] += float64(values[row])
 		n[t]++
 	}
 	for t := range tenths {
 		tenths[t] /= max(n[t], 1)
 	}
-	return tenths, len(marks), nil
+	return metric, tenths, len(marks)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
-	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
+	"github.com/bottleneck-go/bottleneck/internal/schedstat"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -150,7 +150,7 @@ func TestHelpersAreNotTheApplicationInATrace(t *testing.T) {
 	if _, err := timeline.Read(context.Background(), &recorded, timeline.Options{}, k); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"granularity.(*Recorder).Start.func", "speedup/schedstat.(*meter).loop", "timeline."} {
+	for _, want := range []string{"granularity.(*Recorder).Start.func", "internal/schedstat.(*meter).loop", "timeline."} {
 		found := false
 		for fn := range k.own {
 			found = found || strings.HasPrefix(fn, want)

@@ -5,7 +5,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
+	"github.com/bottleneck-go/bottleneck/internal/schedstat"
 )
 
 // If other programs took more than 3 % of the time, the measurement is repeated, a few times.

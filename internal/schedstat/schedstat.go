@@ -16,7 +16,7 @@
 //		"fmt"
 //		"os"
 //
-//		"github.com/bottleneck-go/bottleneck/speedup/schedstat"
+//		"github.com/bottleneck-go/bottleneck/internal/schedstat"
 //	)
 //
 //	func main() {
