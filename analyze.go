@@ -120,14 +120,15 @@ type Options struct {
 	// Workers is the number of generations that are decoded concurrently, as in
 	// timeline.Options; 0 means up to 8. Each takes memory.
 	Workers int
-	// Bottle, Contention, Tasks, Speedup and Paths configure the analyses; their Name, Progress and
+	// Bottle, Contention, Tasks and Speedup configure the analyses; their Name, Progress and
 	// MaxMemory are ignored. Generations outside Bottle.From and To, or outside Bottle.Part,
 	// are not decoded, so no analysis sees them.
 	Bottle     bottle.Options
 	Contention tracewaits.Options
 	Tasks      tracetasks.Options
 	Speedup    speedup.Options
-	Paths      critical.Options
+	// PathStacks requests the call chains of critical paths: see critical.Path.Stacks.
+	PathStacks bool
 	// Observers see the same pass.
 	Observers []timeline.Observer
 }
@@ -193,7 +194,7 @@ type analyses struct {
 func newAnalyses(opt *Options) *analyses {
 	a := &analyses{opt: opt}
 	if opt.Want.has(WantPaths) {
-		paths := critical.NewObserver(opt.Paths)
+		paths := critical.NewObserver(opt.PathStacks)
 		a.paths = paths.Profile
 		a.follow = func(of *tracetasks.Options) timeline.Observer {
 			of.Begins, of.Ends = paths.TaskBegins, paths.TaskEnds

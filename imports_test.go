@@ -14,7 +14,7 @@ func TestWrappersReadNoTraces(t *testing.T) {
 		t.Skip(err)
 	}
 	const module = "github.com/bottleneck-go/bottleneck/"
-	light := []string{"contention", "counters", "granularity", "result", "internal/schedstat"}
+	light := []string{"contention", "counters", "granularity", "result"}
 	readers := []string{"internal/wireformat", "internal/memory"}
 	for _, pkg := range []string{"contention", "granularity", "counters"} {
 		out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", module+pkg).Output()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/counters/internal/archive"
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // DefaultCounters returns the counters that are recorded by default, in addition to those of the
@@ -100,18 +101,26 @@ func (p plan) names() []string {
 	return names
 }
 
-// Available is a counter, with its availability on this machine.
-type Available struct {
-	Name   string // as in [Options].Counters
-	Source string // how it is counted
-	Reason string // why this machine does not count it, or ""
+// available is a counter, with its availability on this machine.
+type available struct {
+	name   string // as in [Options].Counters
+	source string
+	reason string
 }
 
-// List tries all counters on the calling process, and returns them in the order of their names.
-func List() []Available {
-	var out []Available
+// List tries all counters on the calling process, and returns them in the order of their names. The
+// columns are the counter, how it is counted, and why this machine does not count it, or "".
+func List() *result.Table {
+	return result.New([]result.Column[available]{
+		{Name: "counter", Title: "counter", Help: "as -counters of record has it", Value: result.Texts(func(a *available) string { return a.name })},
+		{Name: "how", Title: "how", Help: "how it is counted", Note: true, Value: result.Texts(func(a *available) string { return a.source })},
+		{Name: "reason", Title: "not counted because", Help: "why it is not counted here", Note: true, Value: result.Texts(func(a *available) string { return a.reason })},
+	}, list(), 0)
+}
+
+func list() (out []available) {
 	for name, m := range archive.Metrics {
-		out = append(out, Available{Name: name, Source: "runtime/metrics " + m.Name})
+		out = append(out, available{name: name, source: "runtime/metrics " + m.Name})
 	}
 	p, _, err := newPlan(KnownCounters())
 	if err != nil {
@@ -126,9 +135,9 @@ func List() []Available {
 		refused[r.Spec.Name] = perfevent.Reason(r.Spec, r.Err)
 	}
 	add := func(spec perfevent.Spec, source string) {
-		a := Available{Name: spec.Name, Source: source, Reason: refused[spec.Name]}
+		a := available{name: spec.Name, source: source, reason: refused[spec.Name]}
 		if err != nil {
-			a.Reason = perfevent.Reason(spec, err)
+			a.reason = perfevent.Reason(spec, err)
 		}
 		out = append(out, a)
 	}
@@ -141,6 +150,6 @@ func List() []Available {
 	for _, spec := range p.group {
 		add(spec, "readings of threads' counters")
 	}
-	slices.SortFunc(out, func(a, b Available) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b available) int { return strings.Compare(a.name, b.name) })
 	return out
 }

@@ -166,13 +166,13 @@ func BenchmarkMetrics(b *testing.B) {
 
 // Everything listed as counted is counted. The rest has a reason.
 func TestList(t *testing.T) {
-	list := List()
+	list := List().Rows
 	var names []string
 	for _, a := range list {
-		if a.Reason == "" {
-			names = append(names, a.Name)
+		if a[2].Text == "" {
+			names = append(names, a[0].Text)
 		}
-		if a.Source == "" {
+		if a[1].Text == "" {
 			t.Errorf("%+v", a)
 		}
 	}

@@ -23,7 +23,7 @@
 //	)
 //
 //	func main() {
-//		o := critical.NewObserver(critical.Options{})
+//		o := critical.NewObserver(false)
 //		if _, err := timeline.Read(context.Background(), os.Stdin, timeline.Options{}, o); err != nil {
 //			log.Fatal(err)
 //		}
@@ -56,24 +56,21 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Kind is what happens in a piece of a path.
-type Kind string
-
-// The kinds.
+// The kinds: what happens in a piece of a path.
 const (
-	Running      Kind = "running"      // Go code ran
-	C            Kind = "c"            // C code ran
-	Scheduling   Kind = "scheduling"   // the goroutine was ready and waited for a processor
-	Network      Kind = "network"      // waited until the network made it ready
-	Timer        Kind = "timer"        // waited until a timer made it ready
-	Syscall      Kind = "syscall"      // in a system call
-	Runtime      Kind = "runtime"      // waited for the garbage collector or another part of the runtime
-	Unattributed Kind = "unattributed" // the trace does not show what ended the wait
+	Running      = "running"      // Go code ran
+	C            = "c"            // C code ran
+	Scheduling   = "scheduling"   // the goroutine was ready and waited for a processor
+	Network      = "network"      // waited until the network made it ready
+	Timer        = "timer"        // waited until a timer made it ready
+	Syscall      = "syscall"      // in a system call
+	Runtime      = "runtime"      // waited for the garbage collector or another part of the runtime
+	Unattributed = "unattributed" // the trace does not show what ended the wait
 )
 
 // Kinds returns all kinds.
-func Kinds() []Kind {
-	return []Kind{Running, C, Scheduling, Network, Timer, Syscall, Runtime, Unattributed}
+func Kinds() []string {
+	return []string{Running, C, Scheduling, Network, Timer, Syscall, Runtime, Unattributed}
 }
 
 // Program is the class of the path of the whole program.
@@ -84,7 +81,7 @@ const others = "(others)"
 
 // Row is a part of a path.
 type Row struct {
-	What Kind `json:"what"`
+	What string `json:"what"` // one of the kinds
 	// Group is the name of the goroutine that ran or waited. It is "" for time before all that
 	// is known of the path.
 	Group string `json:"group,omitempty"`
@@ -107,13 +104,13 @@ type Path struct {
 	Longest time.Duration `json:"longest"`
 	// Rows sum to Elapsed, largest first.
 	Rows []Row `json:"rows"`
-	// Stacks divide Rows by call chain. They are set only with [Options.Stacks] and are not part
-	// of the JSON form.
+	// Stacks divide Rows by call chain. They are set only if [NewObserver] was asked for them,
+	// and are not part of the JSON form.
 	Stacks []Row `json:"-"`
 }
 
 // Of returns the time of the rows of a kind.
-func (p *Path) Of(kinds ...Kind) (sum time.Duration) {
+func (p *Path) Of(kinds ...string) (sum time.Duration) {
 	for i := range p.Rows {
 		if slices.Contains(kinds, p.Rows[i].What) {
 			sum += p.Rows[i].Time
@@ -279,7 +276,7 @@ var columns = []result.Column[part]{
 	{Name: "time", Title: "time", Unit: result.Duration, Help: "on the path: the rows of a class sum to the time that its tasks took",
 		Value: result.Ints(func(p *part) time.Duration { return p.Row.Time })},
 	{Name: "what", Title: "what", Help: "running, c, scheduling (ready, without a processor), network, timer, syscall, runtime (the collector, for example) or unattributed",
-		Value: result.Texts(func(p *part) Kind { return p.Row.What })},
+		Value: result.Texts(func(p *part) string { return p.Row.What })},
 	{Name: "function", Title: "function", Unit: result.Func, Help: "the function that ran, or in which the goroutine waited",
 		Value: result.Texts(func(p *part) string { return p.Row.Site.Func })},
 	{Name: "line", Title: "line", Help: "where in that function",
@@ -313,7 +310,7 @@ var PathColumns = []result.Column[Path]{
 	partOf("unattributed", "the part of which the trace does not show what was waited for", Unattributed),
 }
 
-func partOf(name, help string, kinds ...Kind) result.Column[Path] {
+func partOf(name, help string, kinds ...string) result.Column[Path] {
 	return result.Column[Path]{Name: name, Title: name, Unit: result.Ratio, Quotient: result.Single, Help: help, Value: result.Floats(func(p *Path) float64 {
 		return float64(p.Of(kinds...)) / float64(p.Elapsed)
 	})}

@@ -107,7 +107,7 @@ func TestJSON(t *testing.T) {
 
 // With stacks, the call chains of a path sum to its time, too.
 func TestStacks(t *testing.T) {
-	o := NewObserver(Options{Stacks: true})
+	o := NewObserver(true)
 	tasks := tracetasks.NewObserver(tracetasks.Options{Begins: o.TaskBegins, Ends: o.TaskEnds})
 	if _, err := timeline.ReadFile(context.Background(), filepath.Join("..", "testdata", "real", "nethttp-parallel4.trace.zst"), timeline.Options{}, tasks, o); err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func BenchmarkObserver(b *testing.B) {
 			for b.Loop() {
 				for _, file := range files {
 					observers := []timeline.Observer{bottle.NewObserver(bottle.Options{})}
-					switch o := NewObserver(Options{}); with {
+					switch o := NewObserver(false); with {
 					case "graph+tasks":
 						observers = append(observers, tracetasks.NewObserver(tracetasks.Options{}))
 					case "graph+tasks+paths":

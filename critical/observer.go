@@ -11,12 +11,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Options configures an [Observer]. The zero value is ready to use.
-type Options struct {
-	// Stacks requests the call chains of paths: see [Path].Stacks.
-	Stacks bool
-}
-
 // Observer follows the critical paths in a pass over a trace that it can share with other
 // observers.
 //
@@ -31,8 +25,6 @@ type Options struct {
 // channel without a goroutine.
 type Observer struct {
 	timeline.Base
-	opt Options
-
 	tree
 	now     timeline.Time
 	members byindex.Table[member]
@@ -67,9 +59,10 @@ type class struct {
 	time map[int32]timeline.Time // by row
 }
 
-// NewObserver returns an observer for one pass.
-func NewObserver(opt Options) *Observer {
-	o := &Observer{opt: opt, tree: newTree(), classes: map[string]*class{}, keys: newKeys(opt.Stacks)}
+// NewObserver returns an observer for one pass. With stacks, paths have their call chains: see
+// [Path].Stacks.
+func NewObserver(stacks bool) *Observer {
+	o := &Observer{tree: newTree(), classes: map[string]*class{}, keys: newKeys(stacks)}
 	o.unknown = o.keys.find(key{what: unattributed})
 	return o
 }
@@ -356,7 +349,7 @@ func (o *Observer) Profile() *Profile {
 		at := map[Row]int{}
 		for row, t := range c.time {
 			r := o.keys.row(row)
-			if o.opt.Stacks {
+			if o.keys.stacks {
 				s := r
 				s.Time, s.Calls = time.Duration(t), o.keys.all[row].stack
 				path.Stacks = append(path.Stacks, s)
@@ -397,7 +390,7 @@ type key struct {
 	what  kind
 	group int32
 	site  timeline.Place
-	stack *timeline.Stack // with Options.Stacks
+	stack *timeline.Stack // if call chains are wanted
 }
 
 // keys numbers rows and groups.

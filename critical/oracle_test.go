@@ -68,7 +68,7 @@ func placeOf(s *timeline.Stack) (p timeline.Place) {
 	return p
 }
 
-func (l *life) add(seq int, at timeline.Time, what Kind, s *timeline.Stack) {
+func (l *life) add(seq int, at timeline.Time, what string, s *timeline.Stack) {
 	l.events = append(l.events, event{seq: seq, at: at, row: Row{What: what, Group: l.group, Site: placeOf(s)}})
 }
 
@@ -92,7 +92,7 @@ func (o *oracle) Named(g *timeline.Goroutine, t timeline.Time) {
 
 // waits are the kinds of waits that no goroutine of the program ends, and when the trace shows no
 // waker.
-var waits = map[timeline.Wait][2]Kind{
+var waits = map[timeline.Wait][2]string{
 	timeline.WaitNetwork:     {Network, Network},
 	timeline.WaitSleep:       {Timer, Timer},
 	timeline.WaitGC:          {Runtime, Runtime},
@@ -191,7 +191,7 @@ func (o *oracle) taskEnds(g *timeline.Goroutine, class string, stack *timeline.S
 	if l == nil {
 		return
 	}
-	var what Kind
+	var what string
 	switch g.State() {
 	case timeline.Running:
 		what = Running
@@ -299,7 +299,7 @@ func TestRecordedTraces(t *testing.T) {
 	for _, file := range files {
 		for _, limits := range [][2]int{{leastNodes, mostNodes}, {2, mostNodes}, {2, 64}} {
 			t.Run(fmt.Sprint(filepath.Base(file), limits), func(t *testing.T) {
-				o, truth := NewObserver(Options{}), newOracle()
+				o, truth := NewObserver(false), newOracle()
 				o.least, o.limit, o.most = limits[0], limits[0], limits[1]
 				if _, err := timeline.ReadFile(context.Background(), file, timeline.Options{}, tracetasks.NewObserver(follow(o, truth)), o, truth); err != nil {
 					t.Fatal(err)
@@ -471,7 +471,7 @@ func field[T any](v reflect.Value, name string) *T {
 func TestRandomSchedules(t *testing.T) {
 	forgot, rows := 0, 0
 	for seed := range uint64(testenv.Rounds(3000)) {
-		o, truth := NewObserver(Options{}), newOracle()
+		o, truth := NewObserver(false), newOracle()
 		o.least = int(seed % 5)
 		if o.limit = o.least; seed%3 == 0 {
 			o.most = 4 + int(seed%16)

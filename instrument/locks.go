@@ -20,20 +20,26 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
-// Locks finds the declarations of locks in source files. A recording does not contain them, but the
-// lines that call Lock. The zero value is ready to use.
-type Locks struct {
+// Declarations returns a function that finds the declarations of locks in source files. A recording
+// does not contain them, but the lines that call Lock.
+//
+// Given a call chain, the function returns the declaration of the lock that the innermost call asks
+// for, such as "main.cache.mu (cache.go:12)": a variable, or a field of a type. It returns "" unless
+// the declaration is certain: the lock may be behind a pointer or an interface, the line may use two
+// locks, and the source may be missing or have changed after the recording began.
+func Declarations() func(s *contention.Stack, began time.Time) string {
+	return new(declarations).of
+}
+
+// declarations are the lines and files that were read.
+type declarations struct {
 	fset  *token.FileSet
 	lines map[contention.Frame]string
 	files map[string][]*ast.File // by directory and package name
 	sync  *types.Package
 }
 
-// Declaration returns the declaration of the lock that the innermost call asks for, such as
-// "main.cache.mu (cache.go:12)": a variable, or a field of a type. It returns "" unless the
-// declaration is certain: the lock may be behind a pointer or an interface, the line may use two
-// locks, and the source may be missing or have changed after the recording began.
-func (l *Locks) Declaration(s *contention.Stack, began time.Time) string {
+func (l *declarations) of(s *contention.Stack, began time.Time) string {
 	if s == nil || len(s.Frames) == 0 || began.IsZero() || !filepath.IsAbs(s.Frames[0].File) {
 		return ""
 	}
@@ -78,14 +84,14 @@ func changed(file string, began time.Time) bool {
 }
 
 // parse returns a parsed file, or nil. If text is nil, it is read.
-func (l *Locks) parse(name string, text any) *ast.File {
+func (l *declarations) parse(name string, text any) *ast.File {
 	f, _ := parser.ParseFile(l.fset, name, text, parser.SkipObjectResolution)
 	return f
 }
 
 // parsed returns the files in a directory that belong to the package with the given name. If that is
 // "", it is that of the first file.
-func (l *Locks) parsed(dir, pkg string) (files []*ast.File) {
+func (l *declarations) parsed(dir, pkg string) (files []*ast.File) {
 	files, known := l.files[dir+" "+pkg]
 	if known {
 		return files
@@ -108,7 +114,7 @@ func (l *Locks) parsed(dir, pkg string) (files []*ast.File) {
 
 // check type-checks as much of a package as possible, without other packages than imports, and
 // without the bodies of functions other than in.
-func (l *Locks) check(path string, files []*ast.File, in *ast.FuncDecl, imports map[string]*types.Package) (*types.Package, *types.Info) {
+func (l *declarations) check(path string, files []*ast.File, in *ast.FuncDecl, imports map[string]*types.Package) (*types.Package, *types.Info) {
 	bodies := map[*ast.FuncDecl]*ast.BlockStmt{}
 	for _, f := range files {
 		for _, d := range f.Decls {
@@ -140,7 +146,7 @@ type importer func(path string) (*types.Package, error)
 func (i importer) Import(path string) (*types.Package, error) { return i(path) }
 
 // imports returns the packages outside the standard library that a file imports.
-func (l *Locks) imports(file string) map[string]*types.Package {
+func (l *declarations) imports(file string) map[string]*types.Package {
 	args := []string{"list", "-e", "-find", "-f={{.ImportPath}}\t{{.Dir}}"}
 	if f := l.parse(file, nil); f != nil {
 		for _, s := range f.Imports {
@@ -165,7 +171,7 @@ func (l *Locks) imports(file string) map[string]*types.Package {
 }
 
 // find returns the name and the place of the declaration of the lock in a line.
-func (l *Locks) find(at contention.Frame, imports map[string]*types.Package) (name string, pos token.Position) {
+func (l *declarations) find(at contention.Frame, imports map[string]*types.Package) (name string, pos token.Position) {
 	f := l.parse(at.File, nil)
 	if f == nil {
 		return "", pos
@@ -211,7 +217,7 @@ func (l *Locks) find(at contention.Frame, imports map[string]*types.Package) (na
 	return name, pos
 }
 
-func (l *Locks) line(pos token.Pos) int { return l.fset.Position(pos).Line }
+func (l *declarations) line(pos token.Pos) int { return l.fset.Position(pos).Line }
 
 // nameOf returns the name of the variable or field that an expression in a function selects, and
 // its object. It returns "" if the value is behind a pointer. Of a method, it is the receiver.

@@ -117,14 +117,14 @@ func New() *Outer { return nil }
 		}
 	}
 	later := time.Now().Add(time.Hour)
-	l := &instrument.Locks{}
+	declaration := instrument.Declarations()
 	for at, name := range asked {
-		if got := l.Declaration(&contention.Stack{Frames: []contention.Frame{at}}, later); got != declared[name] {
+		if got := declaration(&contention.Stack{Frames: []contention.Frame{at}}, later); got != declared[name] {
 			t.Errorf("line %d: %q, want %q", at.Line, got, declared[name])
 		}
 	}
 	for at := range asked { // any
-		if got := new(instrument.Locks).Declaration(&contention.Stack{Frames: []contention.Frame{at}}, later.Add(-2*time.Hour)); got != "" {
+		if got := instrument.Declarations()(&contention.Stack{Frames: []contention.Frame{at}}, later.Add(-2*time.Hour)); got != "" {
 			t.Errorf("line %d has changed: %q", at.Line, got)
 		}
 		break

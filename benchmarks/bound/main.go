@@ -32,8 +32,8 @@ import (
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/internal/causes"
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/internal/schedstat"
+	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
 // usual are programs that do the same work on any number of processors.

@@ -124,7 +124,7 @@ func shownSource(label string) string {
 // analyze makes results of a trace. All commands use it to read traces.
 func analyze(ctx context.Context, in *input, r io.Reader, opt bn.Options) (*bn.Report, error) {
 	opt.Name, opt.Progress = in.label, in.decoded
-	opt.Contention.Declared = new(instrument.Locks).Declaration
+	opt.Contention.Declared = instrument.Declarations()
 	return bn.Analyze(ctx, r, opt)
 }
 

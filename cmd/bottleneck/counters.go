@@ -16,11 +16,11 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
-	"github.com/bottleneck-go/bottleneck/internal/query"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/query"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
@@ -408,7 +408,11 @@ func (f *countersFlags) listCounters(std stdio, args []string) error {
 		return err
 	}
 	for _, c := range own.Counters {
-		all = append(all, counters.Available{Name: c.Name, Source: c.Source + ", always"})
+		row := []result.Cell{}
+		for _, text := range []string{c.Name, c.Source + ", always", ""} {
+			row = append(row, result.Cell{Value: result.Str(text), Known: text != ""})
+		}
+		all.Rows = append(all.Rows, row)
 	}
 	if err := f.to.supports(listForms, "-list"); err != nil {
 		return err
@@ -416,27 +420,22 @@ func (f *countersFlags) listCounters(std stdio, args []string) error {
 	return f.to.write(std, all, listForms)
 }
 
-// availableColumns are the columns of the list of counters.
-var availableColumns = []result.Column[counters.Available]{
-	{Name: "counter", Title: "counter", Help: "as -counters of record has it", Value: result.Texts(func(a *counters.Available) string { return a.Name })},
-	{Name: "how", Title: "how", Help: "how it is counted", Note: true, Value: result.Texts(func(a *counters.Available) string { return a.Source })},
-	{Name: "reason", Title: "not counted because", Help: "why it is not counted here", Note: true, Value: result.Texts(func(a *counters.Available) string { return a.Reason })},
-}
-
-func availableTable(all []counters.Available, d drawing) (*result.Table, error) {
-	return result.New(availableColumns, all, max(0, d.Top)), nil
-}
-
-var listForms = forms(availableTable, nil, writers[[]counters.Available]{
-	"text": func(w io.Writer, all []counters.Available, d drawing) error {
+var listForms = forms(func(all *result.Table, d drawing) (*result.Table, error) { return all, nil }, nil, writers[*result.Table]{
+	"text": func(w io.Writer, all *result.Table, d drawing) error {
 		refused := map[string][]string{} // by reason
-		has := slices.DeleteFunc(slices.Clone(all), func(a counters.Available) bool {
-			if a.Reason != "" {
-				refused[a.Reason] = append(refused[a.Reason], a.Name)
+		has, err := all.Pick("counter", "how")
+		if err != nil {
+			return err
+		}
+		has.Rows = nil
+		for _, row := range all.Rows {
+			if reason := row[2].Text; reason != "" {
+				refused[reason] = append(refused[reason], row[0].Text)
+			} else {
+				has.Rows = append(has.Rows, row[:2])
 			}
-			return a.Reason != ""
-		})
-		if err := text.WriteTable(w, result.New(availableColumns[:2], has, max(0, d.Top)), d.Options); err != nil {
+		}
+		if err := text.WriteTable(w, has, d.Options); err != nil {
 			return err
 		}
 		for _, reason := range slices.Sorted(maps.Keys(refused)) {

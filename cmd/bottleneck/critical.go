@@ -55,7 +55,7 @@ func (f *criticalFlags) run(ctx context.Context, std stdio, args []string) error
 	if err := f.settle(std); err != nil {
 		return err
 	}
-	f.opt.Paths.Stacks = slices.Contains(f.to.asked(), "pprof")
+	f.opt.PathStacks = slices.Contains(f.to.asked(), "pprof")
 	return f.analysis.run(ctx, std, args, func(a artifact) (any, error) { return f.choose(a.value.(*critical.Profile)) }, criticalKind)
 }
 

@@ -257,15 +257,15 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader
 			d.Bottle, d.Goroutines = all.Bottle, single.Graph()
 		}
 		if r.from[report.ContentionSection] == "" {
-			d.Contention, d.ContentionWindows = all.Contention, windowsOf(all.ContentionWindows, all.ContentionWindow, all.Contention.Duration)
+			d.Contention, d.ContentionWindows, d.ContentionWindow = all.Contention, all.ContentionWindows, all.ContentionWindow
 		}
 		switch {
 		case r.from[report.TasksSection] != "":
 		case len(all.Tasks.Classes) == 0:
 			d.Missing[report.TasksSection] = "The trace has no regions (runtime/trace.StartRegion), which are what is a task there. Package granularity measures the tasks of pools and errgroups."
 		default:
-			list, length := inWindows.Windows()
-			d.Tasks, d.TaskWindows = all.Tasks, windowsOf(list, length, all.Info.Duration())
+			d.Tasks = all.Tasks
+			d.TaskWindows, d.TaskWindow = inWindows.Windows()
 		}
 		switch {
 		case r.from[report.SpeedupSection] != "":
@@ -355,15 +355,6 @@ func (r *reportReading) json(name string, data []byte) error {
 	}
 	r.from[section] = name
 	return nil
-}
-
-// windowsOf returns the parts of windows of a length, the last of which ends with the trace.
-func windowsOf[Part any](parts []*Part, length, end time.Duration) (out []report.Window[*Part]) {
-	for i, p := range parts {
-		from := time.Duration(i) * length
-		out = append(out, report.Window[*Part]{From: from, To: min(from+length, max(from, end)), Part: p})
-	}
-	return out
 }
 
 // checkLoopback rejects addresses that other machines could reach.

@@ -29,9 +29,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/internal/schedstat"
 	"github.com/bottleneck-go/bottleneck/internal/usage"
 	"github.com/bottleneck-go/bottleneck/speedup"
-	"github.com/bottleneck-go/bottleneck/internal/schedstat"
 )
 
 // scaleFlags holds the flags of scale.

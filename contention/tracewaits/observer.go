@@ -85,7 +85,7 @@ type Options struct {
 	// the pass.
 	NoRoots, Quick bool
 	// Declared, if not nil, returns the declaration of the lock that a call chain waits for, or "",
-	// given the beginning of the trace; see instrument.Locks. It is called if the locks of package
+	// given the beginning of the trace; see instrument.Declarations. It is called if the locks of package
 	// sync log their waits, and is then the class of the lock.
 	Declared func(s *contention.Stack, began time.Time) string
 	// Window, if positive, makes [Observer] also compute a profile of each stretch of that

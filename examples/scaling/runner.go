@@ -16,9 +16,9 @@ import (
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/internal/causes"
+	"github.com/bottleneck-go/bottleneck/internal/schedstat"
 	"github.com/bottleneck-go/bottleneck/internal/workload"
 	"github.com/bottleneck-go/bottleneck/speedup"
-	"github.com/bottleneck-go/bottleneck/internal/schedstat"
 )
 
 // workers matches the name of the workers.

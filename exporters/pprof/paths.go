@@ -14,7 +14,7 @@ import (
 //	go tool pprof -http=: -tagfocus='class=[program]' paths.pb.gz
 //
 // The root of a stack is the class, such as "[path] main.handle". The call stack of the piece of
-// the path follows, or, without [critical.Options].Stacks, its place. The leaf is the kind, such
+// the path follows, or, without [critical.Path].Stacks, its place. The leaf is the kind, such
 // as "[scheduling]", unless Go code ran. The samples of a class sum to its elapsed time.
 //
 // Samples carry the labels class, what (the kind) and group, the goroutine that ran or waited.

@@ -10,9 +10,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
-	"github.com/bottleneck-go/bottleneck/internal/query"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/query"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/bottleneck-go/bottleneck/verdict"
@@ -51,10 +51,10 @@ func newPageData(d *Data, served bool) (object, error) {
 		out["counters"] = f
 	}
 	if d.Contention != nil {
-		out["contention"] = contentionObject(d.Contention, d.ContentionWindows, n)
+		out["contention"] = contentionObject(d, n)
 	}
 	if d.Tasks != nil {
-		out["tasks"] = tasksObject(d.Tasks, d.TaskWindows)
+		out["tasks"] = tasksObject(d)
 	}
 	stacks := []object{}
 	out["components"] = components()
@@ -104,7 +104,8 @@ func graphList(g *bottle.Graph, n *namer) (list []bottle.Graph, collectors []str
 
 // contentionObject is a profile and its windows, with what the scripts cannot compute: the short
 // names of functions and locks, and which waits need not cost anything, by kind and function.
-func contentionObject(p *contention.Profile, windows []Window[*contention.Profile], n *namer) object {
+func contentionObject(d *Data, n *namer) object {
+	p := d.Contention
 	var functions []string
 	short, forWork := map[string]string{}, map[string]bool{}
 	party := func(who *contention.Party) (leaf string) {
@@ -144,7 +145,7 @@ func contentionObject(p *contention.Profile, windows []Window[*contention.Profil
 	for i, s := range format.Funcs(functions) {
 		short[functions[i]] = s
 	}
-	return edges(object{"profile": p, "rates": p.Rates(), "short": short, "forWork": forWork}, windows, func(w *contention.Profile) any { return w })
+	return edges(object{"profile": p, "rates": p.Rates(), "short": short, "forWork": forWork}, d.ContentionWindows, d.ContentionWindow, p.Duration, func(w *contention.Profile) any { return w })
 }
 
 // lockTitle shortens the name of a lock like package text.
@@ -157,7 +158,8 @@ func lockTitle(name string) string {
 
 // tasksObject is a profile, with the titles of its axes and the short names of its classes. The
 // classes of a window have only their distributions.
-func tasksObject(p *granularity.Profile, windows []Window[*granularity.Profile]) object {
+func tasksObject(d *Data) object {
+	p := d.Tasks
 	names, utilization := []string{}, []string{}
 	for i := range p.Classes {
 		names = append(names, p.Classes[i].Name)
@@ -166,7 +168,7 @@ func tasksObject(p *granularity.Profile, windows []Window[*granularity.Profile])
 		utilization = append(utilization, u.String())
 	}
 	out := object{"profile": p, "short": format.Funcs(names), "byTime": p.ByTime(), "fineBelow": p.FineBelow(), "switches": p.SwitchesName(), "utilization": utilization}
-	return edges(out, windows, func(w *granularity.Profile) any {
+	return edges(out, d.TaskWindows, d.TaskWindow, p.Wall, func(w *granularity.Profile) any {
 		classes := []granularity.Class{}
 		for _, c := range w.Classes {
 			classes = append(classes, granularity.Class{Name: c.Name, Tasks: c.Tasks, Cycles: c.Cycles, RunningNS: c.RunningNS, WallNS: c.WallNS, BlockedNS: c.BlockedNS})
@@ -231,19 +233,23 @@ func verdictObject(v *verdict.Verdict) object {
 	return object{"head": v.Head(), "parts": parts, "findings": findings, "warnings": list(v.Warnings)}
 }
 
-// edges adds the beginnings, the ends and the contents of windows, in order. Without windows, it
-// adds null.
-func edges[Part any](to object, windows []Window[*Part], content func(*Part) any) object {
+// edges adds the beginnings, the ends and the contents of windows of a length, the last of which ends
+// with the recording. Without windows, it adds null.
+func edges[Part any](to object, windows []*Part, length, all time.Duration, content func(*Part) any) object {
 	to["windows"] = nil
 	if len(windows) > 0 {
 		var from, end []time.Duration
 		parts := []any{}
-		for _, w := range windows {
-			from, end = append(from, w.From), append(end, w.To)
-			if w.Part == nil {
-				w.Part = new(Part)
+		for i, w := range windows {
+			begin := time.Duration(i) * length
+			from, end = append(from, begin), append(end, begin+length)
+			if all > begin {
+				end[i] = min(end[i], all)
 			}
-			parts = append(parts, content(w.Part))
+			if w == nil {
+				w = new(Part)
+			}
+			parts = append(parts, content(w))
 		}
 		to["windows"] = object{"from": from, "to": end, "parts": parts}
 	}

@@ -65,13 +65,17 @@ type Data struct {
 	Goroutines *bottle.Graph
 	// Contention holds the waits and their owners.
 	Contention *contention.Profile
-	// ContentionWindows is Contention for each interval, in order; they sum to Contention. With
-	// them, a time selection filters contention, too. See [tracewaits.Observer.Windows].
-	ContentionWindows []Window[*contention.Profile]
+	// ContentionWindows is Contention for each interval of the length ContentionWindow, in order;
+	// they sum to Contention. With them, a time selection filters contention, too. See
+	// [tracewaits.Observer.Windows].
+	ContentionWindows []*contention.Profile
+	ContentionWindow  time.Duration
 	// Tasks holds the sizes of the tasks.
 	Tasks *granularity.Profile
-	// TaskWindows is Tasks for those that ended in each interval: see [tracetasks.Observer.Windows].
-	TaskWindows []Window[*granularity.Profile]
+	// TaskWindows is Tasks for those that ended in each interval of the length TaskWindow: see
+	// [tracetasks.Observer.Windows].
+	TaskWindows []*granularity.Profile
+	TaskWindow  time.Duration
 	// Speedup holds stacks, shown side by side. A time selection filters those with Windows.
 	Speedup []*speedup.Stack
 	// Counters is the table of scheduling quanta.
@@ -80,12 +84,6 @@ type Data struct {
 	Missing map[string]string
 	// Warnings are sentences about the reliability of the whole recording.
 	Warnings []string
-}
-
-// Window is a part of a page for an interval of the recording.
-type Window[Part any] struct {
-	From, To time.Duration // since the beginning of the recording
-	Part     Part
 }
 
 // The sections of the page, in order.

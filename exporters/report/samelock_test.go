@@ -61,7 +61,7 @@ func TestMutexHasTheSameNumbersEverywhere(t *testing.T) {
 	if delay != [2]int64{int64(row.Waited), int64(row.Ready)} {
 		t.Errorf("pprof has %v, want %v and %v", delay, row.Waited, row.Ready)
 	}
-	packed, err := pack(object{"contention": contentionObject(p, nil, newNamer())})
+	packed, err := pack(object{"contention": contentionObject(&Data{Contention: p}, newNamer())})
 	if err != nil {
 		t.Fatal(err)
 	}

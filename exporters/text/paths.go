@@ -13,7 +13,7 @@ import (
 )
 
 // kindsOfPaths describes the kinds that need it.
-var kindsOfPaths = map[critical.Kind]string{
+var kindsOfPaths = map[string]string{
 	critical.Scheduling:   "ready, without a processor",
 	critical.Network:      "waited for the network",
 	critical.Timer:        "waited for a timer",
@@ -66,9 +66,9 @@ func describePath(p *critical.Path) (sentence, legend string) {
 	var parts, meanings []string
 	for _, k := range critical.Kinds() {
 		if t := p.Of(k); t > 0 {
-			parts = append(parts, format.Percent(t, p.Elapsed)+" "+string(k))
+			parts = append(parts, format.Percent(t, p.Elapsed)+" "+k)
 			if kindsOfPaths[k] != "" {
-				meanings = append(meanings, string(k)+": "+kindsOfPaths[k])
+				meanings = append(meanings, k+": "+kindsOfPaths[k])
 			}
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
-	"github.com/bottleneck-go/bottleneck/internal/query"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/query"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -184,10 +184,10 @@ func TestBlockedNotKnown(t *testing.T) {
 	for i := range d.Tasks.Classes {
 		d.Tasks.Classes[i].WallNS = granularity.Histogram{}
 	}
-	d.TaskWindows = splitTasks(d.Tasks, 2, 1640*ms)
+	d.TaskWindows, d.TaskWindow = splitTasks(d.Tasks, 2), 1640*ms
 	for _, w := range d.TaskWindows {
-		for i := range w.Part.Classes {
-			w.Part.Classes[i].WallNS = granularity.Histogram{}
+		for i := range w.Classes {
+			w.Classes[i].WallNS = granularity.Histogram{}
 		}
 	}
 	for _, time := range []string{"", "time=0-1640000000"} {

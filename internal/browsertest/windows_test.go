@@ -37,11 +37,8 @@ func windowedData(t *testing.T) *report.Data {
 		t.Fatal(err)
 	}
 	d := &report.Data{Title: "mutex", Bottle: graph.Graph(), Contention: waits.Profile(), Speedup: []*speedup.Stack{s}, Tasks: testTasks()}
-	for i, p := range waits.Windows() {
-		from := time.Duration(i) * width
-		d.ContentionWindows = append(d.ContentionWindows, report.Window[*contention.Profile]{From: from, To: from + p.Duration, Part: p})
-	}
-	d.TaskWindows = splitTasks(d.Tasks, 7, 468*ms)
+	d.ContentionWindows, d.ContentionWindow = waits.Windows(), width
+	d.TaskWindows, d.TaskWindow = splitTasks(d.Tasks, 7), 468*ms
 	return d
 }
 
@@ -58,21 +55,21 @@ func estimateFile(name string, width time.Duration) (*speedup.Stack, error) {
 	return r.Speedup, r.SpeedupErr
 }
 
-// splitTasks distributes the tasks of a profile over windows, each task whole.
-func splitTasks(p *granularity.Profile, n int, width time.Duration) (out []report.Window[*granularity.Profile]) {
+// splitTasks distributes the tasks of a profile over n windows, each task whole.
+func splitTasks(p *granularity.Profile, n int) (out []*granularity.Profile) {
 	rnd := rand.New(rand.NewPCG(9, 9))
-	for i := range n {
+	for range n {
 		w := &granularity.Profile{Source: p.Source, Hz: p.Hz}
 		for _, c := range p.Classes {
 			w.Classes = append(w.Classes, granularity.Class{Name: c.Name})
 		}
-		out = append(out, report.Window[*granularity.Profile]{From: time.Duration(i) * width, To: time.Duration(i+1) * width, Part: w})
+		out = append(out, w)
 	}
 	for j := range p.Classes {
 		c := &p.Classes[j]
 		for v, count := range c.Cycles.Buckets() {
 			for range count {
-				to := &out[rnd.IntN(n)].Part.Classes[j]
+				to := &out[rnd.IntN(n)].Classes[j]
 				to.Cycles.Add(v)
 				to.WallNS.Add(v)
 				to.BlockedNS.Add(v / 5)
@@ -83,11 +80,11 @@ func splitTasks(p *granularity.Profile, n int, width time.Duration) (out []repor
 	return out
 }
 
-// touching returns the parts of the windows that a time range touches.
-func touching[Part any](windows []report.Window[Part], from, to time.Duration) (out []Part) {
-	for _, w := range windows {
-		if w.To > from && w.From < to {
-			out = append(out, w.Part)
+// touching returns the windows of a length that a time range touches.
+func touching[Part any](windows []Part, length, from, to time.Duration) (out []Part) {
+	for i, w := range windows {
+		if begin := time.Duration(i) * length; begin+length > from && begin < to {
+			out = append(out, w)
 		}
 	}
 	return out
@@ -107,7 +104,7 @@ func TestTimeFiltersAllSections(t *testing.T) {
 	} {
 		from, to := stretch[0], min(wall, stretch[1])
 		p := openProbed(t, d, fmt.Sprintf("time=%d-%d", from, to), wide)
-		want := contention.Merge(touching(d.ContentionWindows, from, to)...)
+		want := contention.Merge(touching(d.ContentionWindows, d.ContentionWindow, from, to)...)
 		var waited time.Duration
 		var waits int64
 		for i := range want.Waits {
@@ -129,7 +126,7 @@ func count(n int64) string { return format.Count(int(n)) }
 
 func (p *page) sameTasks(d *report.Data, from, to time.Duration) {
 	p.t.Helper()
-	want := granularity.Merge(touching(d.TaskWindows, from, to)...)
+	want := granularity.Merge(touching(d.TaskWindows, d.TaskWindow, from, to)...)
 	var rows []map[string]any
 	p.rows("tasks", &rows)
 	i := 0
@@ -270,7 +267,7 @@ func TestHistogramsAsGo(t *testing.T) {
 			}
 			all.Merge(&c.Cycles)
 			part := &granularity.Profile{Hz: 1e9, Classes: []granularity.Class{c}}
-			d.TaskWindows = append(d.TaskWindows, report.Window[*granularity.Profile]{From: time.Duration(j), To: time.Duration(j + 1), Part: part})
+			d.TaskWindows = append(d.TaskWindows, part)
 		}
 		var tasks struct {
 			Windows struct {
