@@ -264,6 +264,7 @@ func TestSampledTotalsAreExact(t *testing.T) {
 // more is in the row of its call chain, with its time. The truth is the log of the steps: a wait
 // took at least from asked to in, and at most from request to got.
 func TestLongWaitsAreAlwaysRecorded(t *testing.T) {
+	needTwoProcessors(t)
 	for _, wl := range []workload{
 		{name: "mutex", workers: 8, locks: 2, hold: 700 * time.Microsecond, think: 10 * time.Microsecond},
 		{name: "readers and writers", workers: 8, locks: 2, hold: 700 * time.Microsecond, think: 10 * time.Microsecond, rw: 0.5},
