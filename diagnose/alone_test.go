@@ -731,3 +731,32 @@ func TestConnectionsInUse(t *testing.T) {
 		t.Error(f.Advice)
 	}
 }
+
+// The owners of a lock that others wait for longest need not be those that wait longest under it.
+func TestWaitUnderLockIsThatOfTheOwnersToBlame(t *testing.T) {
+	const ms = time.Millisecond
+	lock := &contention.Lock{ID: 1, Class: "main.config"}
+	pair := func(acquires, releases *contention.Stack, blamed time.Duration) contention.Wait {
+		return contention.Wait{Kind: contention.MutexKind, Lock: lock, Waiter: contention.Party{Group: "main.read", Stack: acquires}, Owner: contention.Party{Group: "main.read", Stack: releases},
+			Waited: blamed, Blamed: blamed, Blocked: map[string]time.Duration{contention.SleepKind: blamed}, Contentions: 99}
+	}
+	sleep := func(at *contention.Stack, slept time.Duration) contention.Wait {
+		return contention.Wait{Kind: contention.SleepKind, Waiter: contention.Party{Group: "main.read", Stack: at}, Waited: slept, Contentions: 99}
+	}
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+		{Category: ledger.Idle, Group: "main.read", Site: placeOf("main.read", 3), Wait: "mutex", Waker: "main.load", WakerSite: placeOf("main.load", 19), Beside: ledger.None, Time: 1300 * ms, Count: 99},
+		{Category: ledger.Idle, Group: "main.load", Site: placeOf("main.load", 12), Wait: "mutex", Waker: "main.read", WakerSite: placeOf("main.read", 5), Beside: ledger.None, Time: 100 * ms, Count: 99},
+		{Category: ledger.Code, Group: "main.read", Site: placeOf("main.read", 8), Time: 600 * ms, Count: 99},
+	}}
+	for blamed, want := range map[time.Duration]string{900 * ms: "main.load main.go:15", 100 * ms: "main.read main.go:4"} { // by those of main.load
+		f := diagnose.New(diagnose.Results{Ledger: l, Contention: &contention.Profile{
+			Duration: time.Second, Locks: []*contention.Lock{lock},
+			Waits: []contention.Wait{{Kind: contention.MutexKind, Lock: lock, Waiter: contention.Party{Group: "main.read", Stack: stackOf("main.read", 3)}, Waited: time.Second, Blamed: time.Second, Contentions: 99},
+				{Kind: contention.MutexKind, Lock: lock, Waiter: contention.Party{Group: "main.load", Stack: stackOf("main.load", 12)}, Waited: 1, Contentions: 1}, sleep(stackOf("main.read", 4), 400*ms), sleep(stackOf("main.load", 15), 300*ms)},
+			Pairs: []contention.Wait{pair(stackOf("main.read", 3), stackOf("main.load", 19), blamed), pair(stackOf("main.read", 3), stackOf("main.read", 5), time.Second-blamed), pair(stackOf("main.load", 12), stackOf("main.read", 5), 0)},
+		}}).Findings[0]
+		if !strings.Contains(f.Advice, "most at "+want+".") {
+			t.Errorf("blamed for %v: %s", blamed, f.Advice)
+		}
+	}
+}

@@ -69,6 +69,7 @@ type sums struct {
 // ran is what the goroutines of a group did.
 type ran struct {
 	code, calls, c time.Duration
+	slices         int64       // of code
 	inC, started   *ledger.Row // the largest of C code, and of goroutines that the program had just started
 }
 
@@ -202,7 +203,7 @@ func (d *diagnosis) index() {
 		switch d.of[r.Category] += r.Time; r.Category {
 		case ledger.Code:
 			d.code[group] = append(d.code[group], i)
-			g.code += r.Time
+			g.code, g.slices = g.code+r.Time, g.slices+r.Count
 			if d.shared += r.Shared; r.Shared > 0 {
 				d.sharedAt = cmp.Or(d.sharedAt, r)
 			}
@@ -798,6 +799,7 @@ type span struct{ from, to int }
 // spansOf returns the lines between those where a function acquires a lock and those where it
 // releases the lock. If a library does both, that is the line that calls the library.
 func (d *diagnosis) spansOf(lock timeline.Place) spans {
+	lock = d.find(lock)
 	all, within := spans{}, map[timeline.Place]bool{} // within: of the standard library
 	add := func(acquires, releases timeline.Place) {
 		if acquires.Func == "" || acquires.Func != releases.Func || acquires.Line > releases.Line {
@@ -806,9 +808,10 @@ func (d *diagnosis) spansOf(lock timeline.Place) spans {
 		of := all[acquires.Func]
 		switch {
 		case within[acquires]:
-			if of = append(of, span{acquires.Line, acquires.Line}); slices.Contains(of[:len(of)-1], of[len(of)-1]) {
+			if slices.Contains(of, span{acquires.Line, acquires.Line}) {
 				return
 			}
+			of = append(of, span{acquires.Line, acquires.Line})
 		case of == nil:
 			of = []span{{acquires.Line, releases.Line}}
 		default:
@@ -816,6 +819,8 @@ func (d *diagnosis) spansOf(lock timeline.Place) spans {
 		}
 		all[acquires.Func] = of
 	}
+	// Those that acquire it in a function may wait only for those that release it in another.
+	acquired, released := map[timeline.Place]bool{}, map[timeline.Place]bool{}
 	library := map[timeline.Place]bool{} // calls of golang.org/x/sync, which calls the program, but not with its lock
 	if d.Contention != nil {
 		for i := range d.Contention.Pairs {
@@ -831,12 +836,17 @@ func (d *diagnosis) spansOf(lock timeline.Place) spans {
 			}
 			within[acquires] = d.inLibrary(p.Waiter.Stack)
 			releases, _ := d.placeIn(p.Owner.Stack)
-			add(acquires, releases)
+			acquired[acquires], released[releases] = true, true
 		}
 	}
 	for _, i := range d.waitRows {
 		if r := &d.l.Rows[i]; d.find(r.Site) == lock && !library[r.Site] {
-			add(r.Site, r.WakerSite)
+			acquired[r.Site], released[r.WakerSite] = true, true
+		}
+	}
+	for _, acquires := range slices.SortedFunc(maps.Keys(acquired), timeline.Place.Compare) {
+		for releases := range released {
+			add(acquires, releases)
 		}
 	}
 	return all

@@ -28,6 +28,7 @@ type limit struct {
 	waited  time.Duration
 	count   int64
 	callers []timeline.Place
+	channel bool // of semaphores: goroutines wait to send
 }
 
 type limitSort uint8
@@ -95,7 +96,7 @@ func (d *diagnosis) findLimits() {
 		}
 		l := sorts[sort]
 		if l == nil {
-			l = &limit{place: place, sort: sort, waiters: p.Waiter.Group, holders: map[string]time.Duration{}, callers: callers}
+			l = &limit{place: place, sort: sort, waiters: p.Waiter.Group, holders: map[string]time.Duration{}, callers: callers, channel: p.Kind == contention.ChanSendKind}
 			sorts[sort] = l
 		}
 		l.holders[d.starts(p.Owner.Group)] += p.Blamed
@@ -410,6 +411,8 @@ func (d *diagnosis) limited(f *verdict.Finding, c *cause, at, lost string) {
 	case semaphores:
 		if len(c.inside) > 0 {
 			f.Advice = "Raise the limit, if what those past it wait for can bear it."
+		} else if l.channel {
+			f.Advice = strings.TrimSuffix(f.Advice, ".") + "; if it is 1 because it guards data, as a lock does, hold it for less time, or divide what it guards."
 		}
 	}
 	f.Title = fmt.Sprintf("%s kept %s of the capacity idle", what, lost)
@@ -427,15 +430,25 @@ func (d *diagnosis) limited(f *verdict.Finding, c *cause, at, lost string) {
 
 // doing describes what goroutines past a limit did.
 func (d *diagnosis) doing(all []inside) string {
-	in := all[0]
-	did := in.did
-	if in.mean > 0 {
-		did = format.Number(in.mean) + " " + did
-	} else {
-		did = "others " + did
+	most, mean, places := all[0], 0.0, map[timeline.Place]bool{}
+	for _, in := range all {
+		if in.did != most.did {
+			continue
+		}
+		if mean, places[in.place] = mean+in.mean, true; in.mean > most.mean {
+			most = in
+		}
 	}
-	if in.place != (timeline.Place{}) {
-		did += " at " + short(in.place)
+	did := "others " + most.did
+	if mean > 0 {
+		did = format.Number(mean) + " " + most.did
+	}
+	switch {
+	case most.place == timeline.Place{}:
+	case len(places) > 1:
+		did += ", most at " + short(most.place)
+	default:
+		did += " at " + short(most.place)
 	}
 	return did
 }

@@ -121,6 +121,11 @@ func TestSentences(t *testing.T) {
 	turn := func(waits, runs string, t time.Duration) ledger.Row {
 		return ledger.Row{Category: ledger.Idle, Group: waits, Site: placeOf(waits, 3), Wait: "cond", Waker: runs, WakerSite: placeOf(runs, 5), Beside: runs, Time: t, Count: 9}
 	}
+	pulls := func(waits, runs string) ledger.Row {
+		r := turn(waits, runs, 450*ms)
+		r.Wait = "coroutine"
+		return r
+	}
 	broadcast := func(t time.Duration) ledger.Row {
 		r := turn("main.take", "main.work", t)
 		r.All = true
@@ -352,8 +357,13 @@ func TestSentences(t *testing.T) {
 			advice:   "Broadcast wakes all that wait at main.take main.go:3, which ran for 1.5 µs until they waited again, on average: if one is enough, use Signal. Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."},
 		{rows: []ledger.Row{broadcast(time.Second), {Category: ledger.Code, Group: "main.take", Site: placeOf("main.take", 3), Time: 900 * ms, Count: 60_000}}, // they have something to do
 			sentence: "While main.work ran alone, the other processors had nothing to do: 50% of the capacity."},
-		{rows: []ledger.Row{idle(ledger.WakeUp, "coroutine", ledger.None, time.Second)},
+		{rows: []ledger.Row{idle(ledger.WakeUp, "coroutine", ledger.None, time.Second), {Category: ledger.Code, Group: "main.take", Time: 999 * ms, Count: 9}},
 			sentence: "Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is 50% of the capacity (9 turns), most for main.take (50%)."},
+		// Processors that had none to run to the end waited for them, too.
+		{rows: []ledger.Row{pulls("main.take", "main.work"), pulls("main.work", "main.take"), {Category: ledger.NoWork, Beside: "main.take", Time: time.Second, Count: 1}, {Category: ledger.NoWork, Beside: "main.work", Time: time.Second, Count: 1}, {Category: ledger.Code, Group: "main.take", Time: 400 * ms, Count: 100}},
+			change:   func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 4, 4*time.Second },
+			sentence: "Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is 73% of the capacity (109 turns), most for main.take (11%) and main.work (11%).",
+			advice:   "If both parts take long, have a goroutine send batches through a channel; else range over the iterator itself."},
 		{rows: []ledger.Row{idle(ledger.Scheduler, "yield", "", time.Second)}, sentence: "Yielding at main.take main.go:3 took 50% of the capacity, from one goroutine to the next (9 times)."},
 
 		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, sentence: "The lock at main.take main.go:3 kept 50% of the capacity idle."},
@@ -423,6 +433,11 @@ func TestSentences(t *testing.T) {
 			boxes: []bottle.Box{box("http.serve", 9, 0, 1), {Kind: bottle.Application, Group: "main.close", Starts: []string{"http.serve"}}, {Kind: bottle.Application, Group: "main.serve", Starts: []string{"http.serve"}},
 				{Kind: bottle.Application, Group: "main.take", Sites: map[string][]bottle.Site{"chan-send": {{Func: "main.accept", Line: 3, Time: 900 * ms}}}}},
 			sentence: "The limit of how many http.serve work at a time, waited for at main.accept main.go:3, kept 50% of the capacity idle: 0.90 waited on average while others slept at main.serve main.go:9."},
+		// Those past a limit sleep at several places.
+		{rows: []ledger.Row{past("sleep"), {Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.save", 7), Wait: "sleep", Beside: ledger.None, Time: 200 * ms, Count: 9}}, pairs: pair(contention.SemaphoreKind, stackOf("main.take", 3), "main.serve"),
+			boxes:    []bottle.Box{{Kind: bottle.Application, Group: "main.serve", Sites: map[string][]bottle.Site{"sleep": {{Func: "main.serve", Line: 9, Time: 1500 * ms}, {Func: "main.save", Line: 7, Time: 1800 * ms}}}}},
+			sentence: "A limit at main.take main.go:3 kept 60% of the capacity idle: 3.00 waited on average while 3.30 slept, most at main.save main.go:7.",
+			advice:   "Raise the limit, if what those past it wait for can bear it."},
 		{rows: []ledger.Row{past("sleep")}, pairs: pair(contention.SemaphoreKind, stackOf("main.take", 3), "main.serve"), change: noGraph,
 			sentence: "A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average while others slept at main.serve main.go:9."},
 		{rows: []ledger.Row{idle(ledger.WakeUp, "chan-receive", ledger.None, 10*time.Microsecond*9), idle(ledger.Idle, "chan-receive", ledger.None, time.Second)}, sentence: strings.Replace(handOver, "9 times", "18 times", 1) + ".",
@@ -690,7 +705,7 @@ var adviceOf = map[string]string{
 	"The lock main.table cost 60% of the capacity: processors were idle for 50% and ran in its own methods for 10% (9 waits, blocked for 3 s in all).":                                                                                                 "Hold it for less time, or divide what it guards among several locks.",
 	"The lock main.table cost 60% of the capacity: processors were idle for 50% and were in system calls under it for 10% (9 waits, blocked for 3 s in all).":                                                                                          "Hold it for less time, or divide what it guards among several locks. Make fewer, larger calls: a buffer does that for writes and reads.",
 	"The lock main.table limits, not the number of processors: its owners ran for at least 90% of the time while others waited for it, 2.00 on average (9 waits, blocked for 2 s in all).":                                                             "Hold it for less time, or divide what it guards among several locks.",
-	"A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average.":                                                                                                                                                            "Raise the limit (there are 2 processors).",
+	"A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average.":                                                                                                                                                            "Raise the limit (there are 2 processors); if it is 1 because it guards data, as a lock does, hold it for less time, or divide what it guards.",
 	"The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it <1%; at main.take main.go:3 the program asks for it.":                                                                                     "It ran 9 times, at least 9 of them because of runtime.GC or debug.FreeOSMemory: leave that to the runtime, or do it less often.",
 	"Tiny goroutines: 1,900,000 of main.loop ran for 1 µs each, on average.":                                                                                                                                                                           "Give each goroutine more to do: a range of the work, or a pool of workers.",
 	"Tiny pieces of work: main.loop ran for 1 µs between one wait for others and the next, on average (1,900,000 times, most at main.loop main.go:3).":                                                                                                 "To wait and be woken takes about as long: hand over several pieces at a time, or let each goroutine take a range of the work.",

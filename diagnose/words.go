@@ -21,9 +21,10 @@ import (
 
 // How a gain was computed.
 const (
-	boundBasis   = "the capacity without what was lost here, all else as it was"
-	overlapBasis = "the capacity without idle processors: without these waits, more goroutines may run at a time"
-	longestBasis = "the running time of the goroutine that ran longest, which this does not shorten"
+	boundBasis    = "the capacity without what was lost here, all else as it was"
+	overlapBasis  = "the capacity without idle processors: without these waits, more goroutines may run at a time"
+	commandsBasis = "cannot tell: the commands may use the processors that are idle here"
+	longestBasis  = "the running time of the goroutine that ran longest, which this does not shorten"
 )
 
 // finding describes a cause.
@@ -98,7 +99,9 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Title = fmt.Sprintf("%s (os/exec) at %s held processors for %s.", start, at, held)
 		}
 		d.andAlone(&f, c)
-		without(&f, "the calls", "without the code around them")
+		if without(&f, "the calls", "without the code around them"); d.startsCommands(c) {
+			f.Basis = commandsBasis
+		}
 	case Blocking:
 		busy := d.timesOf(c)[ledger.Syscall]
 		lost = format.Percent(c.lost-c.alone-busy, d.l.Capacity)
@@ -234,7 +237,7 @@ const maxWaking = 10 * time.Microsecond
 // goroutines may also have spun for it, and got it.
 func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
 	if d.forCommands(c) {
-		f.Gain, f.Basis = 0, "cannot tell: the commands may use the processors that are idle here"
+		f.Gain, f.Basis = 0, commandsBasis
 		return
 	}
 	if ratio(d.of[ledger.C], d.l.Capacity) >= worthTelling {
@@ -554,7 +557,7 @@ func (d *diagnosis) waitsIn(p timeline.Place, kind string, fn string) bool {
 // handOver describes the way from one goroutine to the next.
 func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 	var scheduler, pulled time.Duration // pulled: by iter.Pull
-	var count int64
+	var count, turns int64
 	var groups []string
 	for r := range d.rowsOf(c) {
 		if r.Category == ledger.Scheduler {
@@ -571,6 +574,9 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 		}
 		if !slices.Contains(groups, r.Group) {
 			groups = append(groups, r.Group)
+			if r.Wait == timeline.WaitCoroutine.String() {
+				turns += d.ran[d.called(r.Group)].slices
+			}
 		}
 	}
 	for _, group := range groups {
@@ -578,13 +584,14 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 			f.Where = append(f.Where, d.hotPlaces(group)...)
 		}
 	}
-	if pulled > c.lost/2 {
-		f.Title = fmt.Sprintf("Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is %s of the capacity (%s), most for %s.", lost, format.Plural(c.count, "turn", "turns"), d.mostGroups(c, 2))
+	unused := d.timesOf(c)[ledger.NoWork] // processors that had none to run
+	if pulled > (c.lost-unused)/2 {
+		f.Title = fmt.Sprintf("Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is %s of the capacity (%s), most for %s.", lost, format.Plural(turns, "turn", "turns"), d.mostGroups(c, 2))
 		f.Advice = "If both parts take long, have a goroutine send batches through a channel; else range over the iterator itself."
 		return
 	}
 	until := "goroutines ran that others had woken"
-	if ratio(d.timesOf(c)[ledger.NoWork], d.l.Capacity) >= 0.01 {
+	if ratio(unused, d.l.Capacity) >= 0.01 {
 		until += ", or had none to run"
 	}
 	f.Title = fmt.Sprintf("Handing over: processors were idle for %s of the capacity until %s (%s), most for %s.", lost, until, format.Plural(c.count, "time", "times"), d.mostGroups(c, 2))
@@ -885,17 +892,41 @@ func (d *diagnosis) cUnder(lock timeline.Place) (sum time.Duration) {
 // waitedUnder returns where the owners of a lock waited most while they held it; the zero place if
 // that is unknown.
 func (d *diagnosis) waitedUnder(lock *cause) timeline.Place {
-	if len(lock.inside) > 0 {
-		return lock.inside[0].place
+	all := d.spansOf(lock.place)
+	most := spans{} // of the function whose owners others waited for most
+	if fn := d.releases(lock.place); all[fn] != nil {
+		most[fn] = all[fn]
 	}
-	spans, at := d.spansOf(lock.place), map[timeline.Place]time.Duration{}
-	for i := range d.Contention.Waits {
-		w := &d.Contention.Waits[i]
-		if p, callers := d.placeIn(w.Waiter.Stack); !isLock(string(w.Kind)) && spans.contain(&ledger.Row{Site: p, Callers: callers}) {
-			at[p] += w.Waited
+	for _, within := range []spans{most, all} {
+		at := map[timeline.Place]time.Duration{}
+		for i := range d.Contention.Waits {
+			w := &d.Contention.Waits[i]
+			if p, callers := d.placeIn(w.Waiter.Stack); !isLock(string(w.Kind)) && within.contain(&ledger.Row{Site: p, Callers: callers}) {
+				at[p] += w.Waited
+			}
+		}
+		if len(at) > 0 {
+			return largest(at, timeline.Place.Compare)
+		}
+		if len(lock.inside) > 0 {
+			return lock.inside[0].place
 		}
 	}
-	return largest(at, timeline.Place.Compare)
+	return timeline.Place{}
+}
+
+// releases returns the function that releases a lock for which others wait most, or "".
+func (d *diagnosis) releases(lock timeline.Place) string {
+	lock = d.find(lock)
+	blamed := map[string]time.Duration{}
+	for i := range d.Contention.Pairs {
+		p := &d.Contention.Pairs[i]
+		acquires, _ := d.placeIn(p.Waiter.Stack)
+		if releases, _ := d.placeIn(p.Owner.Stack); isLock(string(p.Kind)) && d.find(acquires) == lock && releases.Func != "" {
+			blamed[releases.Func] += p.Blamed
+		}
+	}
+	return largest(blamed, strings.Compare)
 }
 
 // spunFor reports whether goroutines may get a lock by spinning for it, which leaves no event: it
@@ -930,6 +961,7 @@ const mostlyHeld = 0.6
 // interrupts, which may have acquired the lock, and it interrupts functions at their beginning
 // rather than while they hold a lock. Such slices are in the upper bound only.
 func (d *diagnosis) held(lock timeline.Place) (least, most float64) {
+	lock = d.find(lock)
 	spans := d.spansOf(lock)
 	above, callsIt := map[string]bool{}, map[timeline.Place]bool{} // callers of the functions with the lock
 	for i := range d.Contention.Waits {
@@ -984,6 +1016,7 @@ func (d *diagnosis) spun(c *cause) bool {
 
 // runsAt returns the slices of the program's code that ended at the places of a lock.
 func (d *diagnosis) runsAt(lock timeline.Place) (sum visits) {
+	lock = d.find(lock)
 	for p := range d.locks {
 		if p != (timeline.Place{}) && d.find(p) == lock {
 			v := d.at[visited{ledger.Code, p}]
