@@ -760,3 +760,70 @@ func TestWaitUnderLockIsThatOfTheOwnersToBlame(t *testing.T) {
 		}
 	}
 }
+
+// Goroutines that wait at a limit sleep without it, too.
+func TestLimitIsBoundedBySleeps(t *testing.T) {
+	slept := map[string]time.Duration{"sleep": 2 * time.Second} // of 10 goroutines
+	r := (&made{
+		rows:  []ledger.Row{{Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.serve", 9), Wait: "sleep", Beside: ledger.None, Time: 1980 * time.Millisecond, Count: 9}},
+		boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.serve", Goroutines: 10, Waiting: slept}},
+		pairs: []contention.Wait{{Kind: contention.SemaphoreKind, Waiter: contention.Party{Group: "main.serve", Stack: stackOf("main.take", 3)}, Owner: contention.Party{Group: "main.serve", Stack: stackOf("main.take", 8)}, Blamed: 8 * time.Second, Contentions: 9}},
+	}).results(t)
+	if f := diagnose.New(r).Findings[0]; f.Kind != diagnose.Limit || f.Gain != 5 {
+		t.Errorf("%s: %s at best %v times as fast (%s)", f.Kind, f.Title, f.Gain, f.Basis)
+	}
+}
+
+// What runs under a lock on behalf of others keeps their connections waiting, too.
+func TestNetworkBehindLock(t *testing.T) {
+	const ms = time.Millisecond
+	for locked, want := range map[time.Duration]time.Duration{400 * ms: 900 * ms, 100 * ms: 600 * ms} { // that there were others who waited for the lock
+		r := (&made{rows: []ledger.Row{
+			{Category: ledger.Idle, Group: "main.sum", Site: placeOf("main.sum", 3), Wait: "mutex", Waker: "main.sum", WakerSite: placeOf("main.sum", 9), Beside: "main.sum", Time: 600 * ms, Count: 99},
+			{Category: ledger.Outside, Group: "main.ask", Site: placeOf("main.ask", 3), Wait: "network", Beside: "main.sum", Time: 300 * ms, Locked: locked * 3 / 4, Count: 99},
+			{Category: ledger.Outside, Group: "main.ask", Site: placeOf("main.ask", 3), Wait: "network", Beside: "main.work", Time: 100 * ms, Locked: 100 * ms, Count: 99},
+		}}).results(t)
+		if f := diagnose.New(r).Findings[0]; f.Kind != diagnose.Lock || f.Lost != want {
+			t.Errorf("%s: %s lost %v, want %v", f.Kind, f.Title, f.Lost, want)
+		}
+	}
+}
+
+// A goroutine that sleeps does so for what is done once, not under the mutex of the same object.
+func TestWhatIsDoneOnceIsNoLock(t *testing.T) {
+	const ms = time.Millisecond
+	wait := func(kind string, waited time.Duration) contention.Wait {
+		return contention.Wait{Kind: kind, Waiter: contention.Party{Group: "main.take", Stack: stackOf("main.take", 3)}, Waited: waited, Blamed: waited, Contentions: 9}
+	}
+	m := &made{
+		rows: []ledger.Row{{Category: ledger.Outside, Group: "main.take", Site: placeOf("main.load", 7), Wait: "sleep", Beside: ledger.None, Time: 1200 * ms, Count: 9},
+			{Category: ledger.Idle, Group: "main.take", Site: placeOf("main.take", 3), Wait: "mutex", Waker: "main.take", WakerSite: placeOf("main.take", 3), Beside: "main.take", Time: ms, Count: 9}},
+		boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 8, Waiting: map[string]time.Duration{"sleep": 600 * ms}}},
+		waits: []contention.Wait{wait(contention.MutexKind, ms), wait(contention.OnceKind, 4*time.Second)},
+		pairs: []contention.Wait{{Kind: contention.OnceKind, Owner: contention.Party{Group: "main.take", Stack: stackOf("main.load", 7)}, Waiter: contention.Party{Group: "main.take", Stack: stackOf("main.take", 3)}, Blamed: 4 * time.Second, Blocked: map[string]time.Duration{contention.SleepKind: 4 * time.Second}}},
+		change: func(r *diagnose.Results) {
+			r.Contention.Waits[1].Lock, r.Contention.Pairs[0].Lock = r.Contention.Locks[0], r.Contention.Locks[0]
+			r.Contention.Locks[0].Contended = 600 * ms
+		},
+	}
+	if f := diagnose.New(m.results(t)).Findings[0]; f.Kind != diagnose.Sleep {
+		t.Errorf("%s: %s", f.Kind, f.Title)
+	}
+}
+
+// More processors gain little where one goroutine of many does nearly all of the work, however many
+// others are ready for a moment after it.
+func TestOneOfManyNeedsNoProcessors(t *testing.T) {
+	for ready, want := range map[time.Duration]bool{100 * time.Millisecond: false, 3 * time.Second: true} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 1, Capacity: time.Second, Queue: 4 * time.Second, Queued: time.Second, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.serve", Time: 950 * time.Millisecond, Count: 99}, {Category: ledger.Code, Group: "main.ask", Time: 50 * time.Millisecond, Count: 99},
+		}}
+		found := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
+			{Kind: bottle.Application, Group: "main.serve", Goroutines: 9, Running: 950 * time.Millisecond, Runnable: ready, SelfParallelism: 1},
+			{Kind: bottle.Application, Group: "main.ask", Goroutines: 9, Running: 50 * time.Millisecond, Runnable: 4*time.Second - ready, SelfParallelism: 1},
+		}}}).Findings
+		if got := slices.ContainsFunc(found, func(f verdict.Finding) bool { return f.Kind == diagnose.OneProc }); got != want {
+			t.Errorf("others of the group were ready for %v: %+v", ready, found)
+		}
+	}
+}

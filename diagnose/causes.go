@@ -192,7 +192,14 @@ func (d *diagnosis) index() {
 		}
 	}
 	if d.Contention != nil {
-		d.lockTable = d.Contention.LockTable()
+		// What goroutines wait for in a sync.Once or a WaitGroup of the same object is no lock.
+		waited := map[*contention.Lock]time.Duration{}
+		for i := range d.Contention.Waits {
+			if w := &d.Contention.Waits[i]; isLock(string(w.Kind)) {
+				waited[w.Lock] += w.Waited
+			}
+		}
+		d.lockTable = slices.DeleteFunc(d.Contention.LockTable(), func(r *contention.Tree) bool { return waited[r.Lock]*2 < r.Waited })
 	}
 	d.findHandlers()
 	var yields []*ledger.Row
@@ -367,7 +374,7 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
-	for _, merge := range []func(){d.mergeSame, d.mergeSteps, d.mergePast, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeWithin, d.mergeUnder, d.mergeLimited, d.mergeCommands, d.mergeBeside, d.mergeTurns, d.mergePieces, d.mergeAlone} {
+	for _, merge := range []func(){d.mergeSame, d.mergeSteps, d.mergePast, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeWithin, d.mergeUnder, d.mergeFile, d.mergeLimited, d.mergeCommands, d.mergeBeside, d.mergeTurns, d.mergePieces, d.mergeAlone} {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
@@ -732,11 +739,54 @@ func (d *diagnosis) mergeUnder() {
 				if under > c.lost/2 {
 					lock.take(c)
 				}
+			case c.kind == Network && !waiting: // over a connection to another goroutine
+				lock.takeIf(c, d.l, func(r *ledger.Row) bool { return owners[d.called(r.Beside)] && r.Locked > r.Time/2 })
 			case c.kind == Serial && (owners[c.name] && !waiting || waiters[c.name]):
 				lock.takeIf(c, d.l, func(r *ledger.Row) bool { return r.Locked > r.Time/2 })
 			}
 		}
 	}
+}
+
+// mergeFile adds to the lock of a file what the goroutines that take it wait for one at a time, if
+// more wait for the lock, and their system calls.
+func (d *diagnosis) mergeFile() {
+	for _, lock := range d.causes {
+		waited := d.atATime(lock)
+		if !d.ofFile(lock) || waited < 1 {
+			continue
+		}
+		owners := map[string]bool{}
+		for r := range d.rowsOf(lock) {
+			owners[r.Group] = true
+		}
+		for _, c := range d.causes {
+			if c == lock || c.kind != Sleep && c.kind != Blocking && c.kind != Syscalls && c.kind != Network || d.ofFile(c) || c.alone > 0 {
+				continue
+			}
+			var theirs time.Duration
+			for r := range d.rowsOf(c) {
+				if owners[r.Group] {
+					theirs += r.Time
+				}
+			}
+			if n := d.atATime(c); theirs > c.lost/2 && n < min(1.25, waited) {
+				lock.inside = append(lock.inside, inside{c.kind, c.place, n, d.didIn(c)})
+				lock.take(c)
+			}
+		}
+	}
+}
+
+// ofFile reports whether a cause is a wait for the lock of a file, with which processes exclude each
+// other, and goroutines.
+func (d *diagnosis) ofFile(c *cause) bool {
+	for r := range d.rowsOf(c) {
+		if c.kind == Blocking && (r.Site == c.place || c.name == severalPlaces) && (strings.HasSuffix(r.Callee, "Flock") || strings.HasSuffix(r.Callee, "LockFileEx")) {
+			return true
+		}
+	}
+	return false
 }
 
 // mergeBeside adds to a limit, what is done once, or what is outside, the smaller time in which

@@ -274,7 +274,7 @@ func (d *diagnosis) didIn(c *cause) string {
 	case d.throughFile(c):
 		return "waited for a pipe or a device"
 	}
-	return map[verdict.Kind]string{Sleep: "slept", Network: "waited for the network", Blocking: "were in system calls", Timer: "waited for a timer"}[c.kind]
+	return map[verdict.Kind]string{Sleep: "slept", Network: "waited for the network", Blocking: "were in system calls", Syscalls: "were in system calls", Timer: "waited for a timer"}[c.kind]
 }
 
 // starts returns the function that starts the goroutines of a group if they are those of a

@@ -145,8 +145,9 @@ func TestCallsOfOneFunctionAreOneFinding(t *testing.T) {
 		callees [2]string
 		titles  []string
 	}{
-		{[2]string{"syscall.Flock", "syscall.Flock"}, []string{"Waiting for system calls, most at main.work main.go:1 (40%) and main.work main.go:2 (30%), left 70% of the capacity idle."}},
-		{[2]string{"syscall.Flock", "os.(*File).Sync"}, []string{"Waiting for system calls at main.work main.go:1 left 40% of the capacity idle.", "Waiting for system calls at main.work main.go:2 left 30% of the capacity idle."}},
+		{[2]string{"os.(*File).Read", "os.(*File).Read"}, []string{"Waiting for system calls, most at main.work main.go:1 (40%) and main.work main.go:2 (30%), left 70% of the capacity idle."}},
+		{[2]string{"syscall.Flock", "syscall.Flock"}, []string{"The lock of a file, waited for at main.work main.go:1 (40%) and main.work main.go:2 (30%), left 70% of the capacity idle."}},
+		{[2]string{"os.(*File).Read", "os.(*File).Sync"}, []string{"Waiting for system calls at main.work main.go:1 left 40% of the capacity idle.", "Waiting for system calls at main.work main.go:2 left 30% of the capacity idle."}},
 	} {
 		l := &ledger.Ledger{Wall: 100 * ms, Procs: 1, Capacity: 100 * ms, Rows: []ledger.Row{
 			{Category: ledger.Outside, Group: "main.work", Site: at(1), Callee: c.callees[0], Wait: "syscall", Beside: ledger.None, Time: 40 * ms, Count: 9},

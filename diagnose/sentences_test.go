@@ -132,6 +132,8 @@ func TestSentences(t *testing.T) {
 		return r
 	}
 	sender := contention.Party{Group: "main.take", Stack: stackOf("main.take", 3)}
+	fileLock := []ledger.Row{{Category: ledger.Syscall, Group: "main.serve", Site: placeOf("main.take", 3), Callee: "syscall.Flock", Time: 200 * ms, Count: 9},
+		{Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.save", 6), Wait: "sleep", Beside: ledger.None, Time: 1200 * ms, Count: 99}}
 	handOver := "Handing over: processors were idle for 50% of the capacity until goroutines ran that others had woken (9 times), most for main.take (50%)"
 	tasks := func(sizes ...uint64) func(r *diagnose.Results) {
 		return func(r *diagnose.Results) {
@@ -293,8 +295,15 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "main.take", Site: placeOf("main.take", 3), Callee: "os/exec.(*Cmd).Run", Wait: "syscall", Beside: ledger.None, Time: time.Second, Count: 9}},
 			sentence: "Waiting for a command (os/exec) at main.take main.go:3 left 50% of the capacity idle."},
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "main.take", Site: placeOf("main.take", 3), Callee: "syscall.Flock", Wait: "syscall", Beside: "main.take", Time: time.Second, Count: 9}},
-			sentence: "Waiting for system calls at main.take main.go:3 left 50% of the capacity idle.",
-			advice:   "A lock of a file lets one of them in at a time: hold it for less time."},
+			sentence: "The lock of a file, waited for at main.take main.go:3, left 50% of the capacity idle.",
+			advice:   "It lets one of them in at a time: hold it for less time."},
+		// What those do that have the lock of a file is the same cause.
+		{rows: fileLock, boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.serve", Sites: map[string][]bottle.Site{"sleep": {{Func: "main.save", Line: 6, Time: 900 * ms}}, "syscall": {{Func: "main.take", Line: 3, Time: 4 * time.Second}}}}},
+			sentence: "The lock of a file, waited for at main.take main.go:3, held processors for 10% of the capacity, and left 60% idle (9 calls, 4.00 at a time) while 0.90 slept at main.save main.go:6.",
+			advice:   "It lets one of them in at a time: hold it for less time."},
+		{rows: fileLock, boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.serve", Sites: map[string][]bottle.Site{"sleep": {{Func: "main.save", Line: 6, Time: 3 * time.Second}}, "syscall": {{Func: "main.take", Line: 3, Time: 4 * time.Second}}}}}, // several sleep at a time
+			sentence: "Sleeping at main.save main.go:6 left 60% of the capacity idle (3.00 at a time).",
+			advice:   "Wait for what is expected instead of sleeping, if the program has work to do."},
 		{rows: []ledger.Row{idle(ledger.Outside, "network", ledger.None, time.Second)}, sentence: "Waiting for the network at main.take main.go:3 left 50% of the capacity idle."},
 		{rows: []ledger.Row{idle(ledger.Outside, "network", ledger.None, time.Second)}, waits: []contention.Wait{wait(contention.NetworkKind, stackOf("os.(*File).Read", 9, "main.take", 3))},
 			sentence: "Waiting for a pipe or a device at main.take main.go:3 left 50% of the capacity idle (9 times)."},

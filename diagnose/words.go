@@ -23,6 +23,7 @@ import (
 const (
 	boundBasis    = "the capacity without what was lost here, all else as it was"
 	overlapBasis  = "the capacity without idle processors: without these waits, more goroutines may run at a time"
+	sleepsBasis   = "the sleeps of those that wait there, on average, which this does not shorten"
 	commandsBasis = "cannot tell: the commands may use the processors that are idle here"
 	longestBasis  = "the running time of the goroutine that ran longest, which this does not shorten"
 )
@@ -117,8 +118,18 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		if c.lost-c.alone-busy < busy/4 {
 			f.Advice = "Make fewer, larger calls. If they usually take less time, other programs may have used the processors."
 		}
-		if strings.HasSuffix(top.Callee, "Flock") {
-			f.Advice = "A lock of a file lets one of them in at a time: hold it for less time."
+		if d.ofFile(c) {
+			took := "left " + lost + " of the capacity idle"
+			if ratio(busy, d.l.Capacity) >= 0.01 {
+				took = "held processors for " + d.taken(busy, c.lost-c.alone-busy)
+			}
+			if f.Title = fmt.Sprintf("The lock of a file, waited for at %s, %s%s.", strings.TrimSuffix(at, ","), took, times); len(c.inside) > 0 {
+				f.Title = strings.TrimSuffix(f.Title, ".") + " while " + d.doing(c.inside) + "."
+				for _, in := range c.inside {
+					f.Where = append(f.Where, d.places(in.place)...)
+				}
+			}
+			f.Advice = "It lets one of them in at a time: hold it for less time."
 		}
 		if command(top) {
 			f.Title, f.Advice = idles("Waiting for a command (os/exec)", at, lost, ""), slowCommand
@@ -173,10 +184,25 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		}
 	}
 	f.Advice = d.lastOf(&f, c) + f.Advice
+	most := f.Gain
 	if f.Gain > 0 {
 		d.bound(&f, c)
 	}
+	if slept := d.sleeps(c); slept > 0 && most > 0 && float64(d.l.Wall)/float64(slept) < most {
+		f.Gain, f.Basis = float64(d.l.Wall)/float64(slept), sleepsBasis
+	}
 	return f
+}
+
+// sleeps returns for how long the goroutines that wait at a limit slept, on average, which they would
+// do without it, too; or 0.
+func (d *diagnosis) sleeps(c *cause) time.Duration {
+	l := d.limitAt[c.place]
+	if c.kind != Limit || l == nil || d.boxes[l.waiters] == nil {
+		return 0
+	}
+	b := d.boxes[l.waiters]
+	return b.Waiting[timeline.WaitSleep.String()] / time.Duration(max(b.Goroutines, 1))
 }
 
 // lastOf returns a sentence about goroutines that others start in batches and wait for, if most
@@ -1050,10 +1076,10 @@ func (d *diagnosis) lockRow(p timeline.Place) *contention.Tree {
 		}
 	}
 	best := largest(waited, func(a, b *contention.Lock) int { return cmp.Compare(a.ID, b.ID) })
-	if best == nil {
-		return nil
+	if i := slices.IndexFunc(d.lockTable, func(r *contention.Tree) bool { return r.Lock == best }); i >= 0 {
+		return d.lockTable[i]
 	}
-	return d.lockTable[slices.IndexFunc(d.lockTable, func(r *contention.Tree) bool { return r.Lock == best })]
+	return nil
 }
 
 // owners describes what the owners of a lock did for most of the time blamed on them.
@@ -1464,11 +1490,16 @@ func (d *diagnosis) tinyPiece(group string) (time.Duration, bool) {
 
 // spreads reports whether more processors can help: most of what waited for one are goroutines of
 // the program, and no goroutine runs for nearly all of the time, or does more than one processor's
-// part of the work.
+// part of the work. No group does, either, of which none is ready while another one runs.
 func (d *diagnosis) spreads() bool {
 	var runnable time.Duration
 	for _, b := range d.boxes {
 		runnable += b.Runnable
+	}
+	for group, b := range d.boxes { // how long it takes if those that were ready had run, too
+		if ratio(b.Running, b.Running+b.Runnable)*float64(d.alone(group)) >= float64(d.l.Wall)*3/4 {
+			return false
+		}
 	}
 	longest := d.longest()
 	return d.Graph == nil || runnable >= d.l.Queue/2 && longest < d.l.Wall*85/100 && longest*time.Duration(d.l.Procs) < d.used()
