@@ -19,6 +19,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/query"
 	"github.com/bottleneck-go/bottleneck/result"
@@ -268,10 +269,10 @@ func (c *counted) picture(d drawing) (*picture.Drawing, error) {
 	if t.Others != nil {
 		rows = append(rows, *t.Others)
 	}
-	var list []picture.Series
+	var list []chart.Series
 	for i, metric := range t.Metrics {
 		for _, row := range rows {
-			l := picture.Series{Name: metric, Scale: metric, Unit: query.UnitOf(t.Units[i]), Begin: t.From, End: t.To}
+			l := chart.Series{Name: metric, Scale: metric, Unit: query.UnitOf(t.Units[i]), Begin: t.From, End: t.To}
 			if q.By != "" {
 				l.Name += " of " + row.Key
 			}
@@ -314,9 +315,9 @@ func (c *counted) drawLanes(d drawing) (*picture.Drawing, error) {
 		return nil, err
 	}
 	per := float64(l.To-l.From) / float64(l.Width)
-	var list []picture.Series
+	var list []chart.Series
 	for i := range l.Lanes {
-		lane := picture.Series{Name: laneName(l.Lanes[i].Key, l.Lanes[i].Group), Begin: l.From, End: l.To, Values: make([]float64, l.Width), Ended: make([]string, l.Width)}
+		lane := chart.Series{Name: laneName(l.Lanes[i].Key, l.Lanes[i].Group), Begin: l.From, End: l.To, Values: make([]float64, l.Width), Ended: make([]string, l.Width)}
 		for _, x := range l.Lanes[i].Cells {
 			for at := range x.Width {
 				lane.Values[x.X+at] = float64(x.Busy) / per / float64(x.Width)

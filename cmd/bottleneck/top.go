@@ -21,6 +21,7 @@ import (
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/chart"
 )
 
 // topFlags holds the flags of top.
@@ -141,7 +142,7 @@ func (f *topFlags) open(ctx context.Context, std stdio, u *url.URL) (topSource, 
 type topLoop struct {
 	source   topSource
 	interval time.Duration
-	view     text.TopView
+	view     chart.Screen
 	top      int // groups in frames without a height, in the convention of exporters
 	asked    time.Time
 	failing  time.Time // when answers stopped; zero if there are answers

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
+	"github.com/bottleneck-go/bottleneck/internal/chart"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 

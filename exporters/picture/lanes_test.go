@@ -2,6 +2,7 @@ package picture
 
 import (
 	"bytes"
+	"github.com/bottleneck-go/bottleneck/internal/chart"
 	"math"
 	"slices"
 	"strings"
@@ -11,7 +12,7 @@ import (
 // Spans are as wide as they are long and as tall as they are busy; each ending has its glyph, at
 // the end of its span.
 func TestLanes(t *testing.T) {
-	list := []Series{
+	list := []chart.Series{
 		{Name: hostileNames[0], End: 1000, Values: []float64{1, .5, .5, 0, 0, 1, 1, 1, 1, 1}, Ended: []string{"preempted", "", "yielded", "", "", "", "", "", "", "blocked"}},
 		{Name: strings.Repeat("long ", 50), End: 1000, Values: slices.Repeat([]float64{2}, 10), Ended: []string{9: "exited"}},
 	}

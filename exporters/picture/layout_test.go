@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
+	"github.com/bottleneck-go/bottleneck/internal/chart"
 	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
+	"github.com/bottleneck-go/bottleneck/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
+	"github.com/bottleneck-go/bottleneck/internal/chart"
 )
 
 // plot is the area between the axes: parallelism on both sides of its middle, execution time from

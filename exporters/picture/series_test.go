@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bottleneck-go/bottleneck/internal/chart"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // The bars of all series on one scale have the heights of their values in every panel, names are
 // harmless, and everything is inside the picture.
 func TestSeries(t *testing.T) {
-	list := []Series{
+	list := []chart.Series{
 		{Name: "faults of a", Scale: "faults", Unit: result.Number, End: 4e9, Values: []float64{1, 2, math.NaN(), 8}},
 		{Name: hostileNames[0], Scale: "faults", Unit: result.Number, End: 4e9, Values: []float64{4, 0, math.Inf(1), -3}},
 		{Name: strings.Repeat("long ", 100), Scale: "duration", Unit: result.Duration, End: 4e9, Values: []float64{2e6, 1e6, 5e5, 0}},

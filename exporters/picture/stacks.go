@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
+	"github.com/bottleneck-go/bottleneck/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )

@@ -4,8 +4,8 @@ import (
 	"image/color"
 	"math"
 
-	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
 )
@@ -179,43 +179,26 @@ func (m *tasksModel) utilization(st *strip, y float64) (out []shape, bottom floa
 	return append(out, st.bars("", base, panel, 1, runtimeColors[0], used), st.bars("", base, panel, 1, gcColors[0], throttled)), base
 }
 
-// Series is a value over time, one for each of equally long intervals from Begin to End, in ns. NaN
-// is an unknown value.
-type Series struct {
-	// Name stands above the panel, or before the timeline. Series with the same Scale, such as the
-	// name of a metric, are drawn on the same scale.
-	Name, Scale string
-	Unit        result.Unit // Duration, Bytes or Number
-	Begin, End  int64
-	Values      []float64
-	// Ended is, for [DrawLanes], how a long quantum ended at the end of each interval: "preempted",
-	// "yielded" or "blocked". The rest is not shown.
-	Ended []string
-}
-
-// levels returns the values with their intervals.
-func (l *Series) levels() (out []level) {
+// levels returns the values of a series with their intervals.
+func levels(l *chart.Series) (out []level) {
 	for i, v := range l.Values {
-		out = append(out, level{l.at(i), l.at(i + 1), v})
+		out = append(out, level{l.At(i), l.At(i + 1), v})
 	}
 	return out
 }
 
-// at returns the beginning of an interval.
-func (l *Series) at(i int) int64 {
-	return l.Begin + int64(float64(i)*float64(l.End-l.Begin)/float64(len(l.Values)))
-}
-
-// label formats a value of the axis.
-func (l *Series) label(v float64) string {
-	if l.Unit == result.Number || v == 0 {
-		return format.Quantity(v)
+// axisLabel returns the function that formats values of an axis.
+func axisLabel(unit result.Unit) func(float64) string {
+	return func(v float64) string {
+		if unit == result.Number || v == 0 {
+			return format.Quantity(v)
+		}
+		return unit.Format(result.Int(int64(v)))
 	}
-	return l.Unit.Format(result.Int(int64(v)))
 }
 
 // DrawSeries lays out values over time, a panel for each, below a heading with the given sentence.
-func DrawSeries(list []Series, sentence string, opt Options) (*Drawing, error) {
+func DrawSeries(list []chart.Series, sentence string, opt Options) (*Drawing, error) {
 	if len(list) == 0 {
 		return nil, errNothing
 	}
@@ -231,15 +214,16 @@ func DrawSeries(list []Series, sentence string, opt Options) (*Drawing, error) {
 		}
 	}
 	st := &strip{x: left, w: stripWidth - left - margin - 24, begin: list[0].Begin, end: max(list[0].End, list[0].Begin+1)}
-	for _, l := range list {
+	for i := range list {
+		l := &list[i]
 		top := most[l.Scale]
 		if top == 0 {
 			top = 1
 		}
-		top, ticks := scaleTo(top, l.label)
+		top, ticks := scaleTo(top, axisLabel(l.Unit))
 		name := format.Clean(l.Name)
 		shapes, base := st.panel(name, ticks, y)
-		d.add(append(shapes, st.bars(name, base, panel, top, coolColors[0], l.levels()))...)
+		d.add(append(shapes, st.bars(name, base, panel, top, coolColors[0], levels(l)))...)
 		y = base + 6
 	}
 	axes, y := st.axis(y)
@@ -249,7 +233,7 @@ func DrawSeries(list []Series, sentence string, opt Options) (*Drawing, error) {
 
 // DrawLanes draws when goroutines, processors, threads or groups ran, one above the other. The values
 // are the part of each interval, with a glyph where a long quantum ended.
-func DrawLanes(list []Series, sentence string, opt Options) (*Drawing, error) {
+func DrawLanes(list []chart.Series, sentence string, opt Options) (*Drawing, error) {
 	if len(list) == 0 || list[0].End <= list[0].Begin {
 		return nil, errNothing
 	}
@@ -263,9 +247,9 @@ func DrawLanes(list []Series, sentence string, opt Options) (*Drawing, error) {
 		y += laneRow
 		name := format.Clean(l.Name)
 		d.add(text{x: margin, y: y - 4, s: shorten(name, axisSize, false, laneName-8), size: axisSize, fill: themed(muted)},
-			st.bars(name, y-2, laneRow-3, 1, coolColors[0], l.levels()))
+			st.bars(name, y-2, laneRow-3, 1, coolColors[0], levels(l)))
 		for at, ended := range l.Ended {
-			x1, mid := st.px(l.at(at+1))-1, y-laneRow/2
+			x1, mid := st.px(l.At(at+1))-1, y-laneRow/2
 			x0 := x1 - 2*glyphSize + 1
 			switch ended {
 			case "preempted":

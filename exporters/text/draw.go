@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
+	"github.com/bottleneck-go/bottleneck/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 

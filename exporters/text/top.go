@@ -12,40 +12,11 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/exporters/internal/chart"
+	"github.com/bottleneck-go/bottleneck/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/result"
 )
-
-// TopView is the content of a screen of a live view in the style of top: a graph of the last
-// seconds that is replaced repeatedly. See [WriteTop].
-type TopView struct {
-	// Graph covers the last seconds; nil before the first one.
-	Graph *bottle.Graph
-	// Before is the graph of the previous refresh, for the trends, or nil.
-	Before *bottle.Graph
-	// Source is the origin of the graphs.
-	Source string
-	// Taken is the time of Graph; not shown if zero.
-	Taken time.Time
-	// Interval is the time between refreshes; not shown if 0.
-	Interval time.Duration
-	// Note is a remark on its own line, such as a limitation of the source.
-	Note string
-	// Problem is the reason why Graph is out of date, or "".
-	Problem string
-	// Paused is set while the user has paused the refreshes.
-	Paused bool
-
-	// Height is the number of lines of the screen. Lines that do not fit are omitted, and the last
-	// line lists the keys. 0 is for a file: as many lines as Options.Top selects, and no keys.
-	Height int
-	// Sort is one of TopSorts; "" means the first.
-	Sort string
-	// Skip is the number of groups that are scrolled past.
-	Skip int
-}
 
 // TopSorts lists the orders of groups. The largest is first, except that the smallest parallelism
 // is, and that names are alphabetical.
@@ -108,7 +79,7 @@ func (r *topRow) trend() float64 {
 // blocked are mean numbers of goroutines. Trends are changes of a share since the previous graph.
 //
 // A frame of 300 groups takes 0.4 ms.
-func WriteTop(w io.Writer, v *TopView, opt Options) error {
+func WriteTop(w io.Writer, v *chart.Screen, opt Options) error {
 	if v == nil {
 		return errors.New("text: no view")
 	}
@@ -135,7 +106,7 @@ func WriteTop(w io.Writer, v *TopView, opt Options) error {
 
 // topFrame is a frame under construction.
 type topFrame struct {
-	v          *TopView
+	v          *chart.Screen
 	top, width int
 	st         style
 	m          *model // model of all groups; nil without a graph

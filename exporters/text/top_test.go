@@ -13,6 +13,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -28,8 +29,8 @@ func later() *bottle.Graph {
 	return g
 }
 
-func view() *text.TopView {
-	return &text.TopView{
+func view() *chart.Screen {
+	return &chart.Screen{
 		Graph: later(), Before: sorting(), Source: "http://localhost:6060/debug/bottleneck/",
 		Taken: time.Date(2026, 3, 1, 14, 3, 22, 0, time.UTC), Interval: time.Second,
 	}
@@ -53,7 +54,7 @@ func ExampleWriteTop() {
 	//   sorter.(*Pool).worker        54.5%   0.0%             4.00     2.18      0.73     4.18  chan-receive 87%
 }
 
-func top(t *testing.T, v *text.TopView, opt text.Options) string {
+func top(t *testing.T, v *chart.Screen, opt text.Options) string {
 	t.Helper()
 	var buf bytes.Buffer
 	if err := text.WriteTop(&buf, v, opt); err != nil {
@@ -63,7 +64,7 @@ func top(t *testing.T, v *text.TopView, opt text.Options) string {
 }
 
 // hostileView has names, numbers and notes of all kinds.
-func hostileView(name string, groups int, wall time.Duration, problem string) *text.TopView {
+func hostileView(name string, groups int, wall time.Duration, problem string) *chart.Screen {
 	g := &bottle.Graph{Wall: wall, Idle: wall / 10, Procs: 4, GroupBy: name, Instances: 3, Warnings: []string{name}}
 	for i := range groups {
 		share := wall / time.Duration(groups+1)
@@ -74,7 +75,7 @@ func hostileView(name string, groups int, wall time.Duration, problem string) *t
 	before := *g
 	before.Boxes = before.Boxes[:groups/2]
 	before.Wall *= 2
-	return &text.TopView{Graph: g, Before: &before, Source: name, Problem: problem, Note: name, Taken: time.Unix(1e9, 0), Interval: time.Second}
+	return &chart.Screen{Graph: g, Before: &before, Source: name, Problem: problem, Note: name, Taken: time.Unix(1e9, 0), Interval: time.Second}
 }
 
 // checkFrame checks that a frame fits its screen and sends only colors to the terminal.
@@ -119,7 +120,7 @@ func TestTopFits(t *testing.T) {
 			}
 		}
 	}
-	for _, v := range []*text.TopView{{}, {Graph: &bottle.Graph{}}, {Problem: "no answer yet"}, {Before: sorting()}, hostileView("x", 3, math.MaxInt64, ""), hostileView("x", 3, 1, ""), hostileView("x", 2, -5, "")} {
+	for _, v := range []*chart.Screen{{}, {Graph: &bottle.Graph{}}, {Problem: "no answer yet"}, {Before: sorting()}, hostileView("x", 3, math.MaxInt64, ""), hostileView("x", 3, 1, ""), hostileView("x", 2, -5, "")} {
 		for _, height := range []int{0, 24} {
 			v.Height = height
 			opt := text.Options{Width: 100}
@@ -194,7 +195,7 @@ func TestTopTrend(t *testing.T) {
 	box := func(name string, share time.Duration) bottle.Box {
 		return bottle.Box{Group: name, Kind: bottle.Application, Share: share, Running: share, Parallelism: 1}
 	}
-	v := &text.TopView{
+	v := &chart.Screen{
 		Before: &bottle.Graph{Wall: 10 * s, Procs: 4, Boxes: []bottle.Box{box("same", 5*s), box("more", s), box("less", 4*s)}},
 		Graph:  &bottle.Graph{Wall: 2 * s, Procs: 4, Boxes: []bottle.Box{box("same", s), box("more", s/2), box("less", s/10), box("born", s/10)}, Idle: 3 * s / 10},
 	}

@@ -1,13 +1,15 @@
-// Package chart has what the charts of packages text and picture have in common: the neck, the names
-// and the colors of the groups of a bottle graph, and the parts of speedup stacks.
+// Package chart has what packages text and picture draw: the neck, the names and the colors of the
+// groups of a bottle graph, the parts of speedup stacks, values over time, and screens of a live view.
 package chart
 
 import (
 	"math"
 	"slices"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -173,4 +175,52 @@ func Warnings(stacks []*speedup.Stack) (out []string) {
 		}
 	}
 	return out
+}
+
+// Series is a value over time, one for each of equally long intervals from Begin to End, in ns. NaN
+// is an unknown value.
+type Series struct {
+	// Name stands above the panel, or before the timeline. Series with the same Scale, such as the
+	// name of a metric, are drawn on the same scale.
+	Name, Scale string
+	Unit        result.Unit // Duration, Bytes or Number
+	Begin, End  int64
+	Values      []float64
+	// Ended is, for timelines, how a long quantum ended at the end of each interval: "preempted",
+	// "yielded" or "blocked". The rest is not shown.
+	Ended []string
+}
+
+// At returns the beginning of an interval.
+func (l *Series) At(i int) int64 {
+	return l.Begin + int64(float64(i)*float64(l.End-l.Begin)/float64(len(l.Values)))
+}
+
+// Screen is the content of a screen of a live view in the style of top: a graph of the last seconds
+// that is replaced repeatedly. text.WriteTop writes it.
+type Screen struct {
+	// Graph covers the last seconds; nil before the first one.
+	Graph *bottle.Graph
+	// Before is the graph of the previous refresh, for the trends, or nil.
+	Before *bottle.Graph
+	// Source is the origin of the graphs.
+	Source string
+	// Taken is the time of Graph; not shown if zero.
+	Taken time.Time
+	// Interval is the time between refreshes; not shown if 0.
+	Interval time.Duration
+	// Note is a remark on its own line, such as a limitation of the source.
+	Note string
+	// Problem is the reason why Graph is out of date, or "".
+	Problem string
+	// Paused is set while the user has paused the refreshes.
+	Paused bool
+
+	// Height is the number of lines of the screen. Lines that do not fit are omitted, and the last
+	// line lists the keys. 0 is for a file: as many lines as text.Options.Top selects, and no keys.
+	Height int
+	// Sort is one of text.TopSorts; "" means the first.
+	Sort string
+	// Skip is the number of groups that are scrolled past.
+	Skip int
 }
