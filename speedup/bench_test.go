@@ -15,9 +15,9 @@ func BenchmarkObserver(b *testing.B) {
 		observers func() []timeline.Observer
 	}{
 		{"alone", func() []timeline.Observer { return nil }},
-		{"survey", func() []timeline.Observer { return []timeline.Observer{newSurvey(Selector{})} }},
+		{"survey", func() []timeline.Observer { return []timeline.Observer{newSurvey(selector{})} }},
 		{"account", func() []timeline.Observer {
-			return []timeline.Observer{newObserver(Options{Workers: ByFunction("main.consume"), N: 2})}
+			return []timeline.Observer{newObserver(Options{by: byFunction("main.consume"), N: 2})}
 		}},
 	} {
 		b.Run(tt.name, func(b *testing.B) {

@@ -168,7 +168,7 @@ func TestRunsThatWaitForIOCannotBeEstimated(t *testing.T) {
 		}
 	}
 	// Sleeping background goroutines are not workers of a serial program.
-	if err := outside(accountOf(t, "m 0 run; w 0 sleep; w 0 network; end 100", 2, Options{N: 2, Workers: everyWorker}), everyWorker); err != nil {
+	if err := outside(accountOf(t, "m 0 run; w 0 sleep; w 0 network; end 100", 2, Options{N: 2, by: everyWorker}), everyWorker); err != nil {
 		t.Error(err)
 	}
 }

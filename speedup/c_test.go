@@ -12,11 +12,11 @@ import (
 // in system calls nor blocked.
 func TestWorkersInCRun(t *testing.T) {
 	const file = "../testdata/small/cgo-go1.26.8.trace"
-	workers, err := ParseSelector("main.computing")
+	workers, err := parseSelector("main.computing")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := newObserver(Options{Workers: workers, N: 2})
+	o := newObserver(Options{by: workers, N: 2})
 	info, err := timeline.ReadFile(context.Background(), file, timeline.Options{}, o)
 	if err != nil {
 		t.Fatal(err)

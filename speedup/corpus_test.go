@@ -42,12 +42,11 @@ var corpus = sync.OnceValue(func() map[string][]byte {
 })
 
 // selectorFor selects the workers of traces whose workers cannot be found.
-func selectorFor(name string) Selector {
+func selectorFor(name string) string {
 	if strings.HasPrefix(name, "sys-") {
-		s, _ := ParseSelector("work.sysReader,work.sysWriter")
-		return s
+		return "work.sysReader,work.sysWriter"
 	}
-	return Selector{}
+	return ""
 }
 
 // passes makes both passes over a trace.
@@ -190,7 +189,8 @@ func TestErrors(t *testing.T) {
 		{"no trace", t.Context(), data, []byte("hello"), Options{MultiName: "b.trace"}, "b.trace: not a Go execution trace"},
 		{"no single trace", t.Context(), nil, data, Options{SingleName: "a.trace"}, "a.trace: it is empty"},
 		{"cut off", t.Context(), data, data[:len(data)*2/3], Options{}, "the trace: offset "},
-		{"no such worker", t.Context(), data, data, Options{Workers: ByFunction("main.nobody")}, `no goroutine is a worker by "main.nobody"; there are work.mutexWorker (4 goroutines)`},
+		{"no such worker", t.Context(), data, data, Options{Workers: "main.nobody"}, `no goroutine is a worker by "main.nobody"; there are work.mutexWorker (4 goroutines)`},
+		{"wrong workers", t.Context(), data, data, Options{Workers: "pool:"}, `workers "pool:": a name is missing`},
 		{"canceled", canceled, data, data, Options{}, "context canceled"},
 	} {
 		s, err := fromTraces(tt.ctx, tt.single, tt.multi, tt.opt)

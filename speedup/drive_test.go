@@ -233,13 +233,13 @@ func setAssist(g *timeline.Goroutine, on bool) {
 }
 
 // workers selects the goroutines w of words.
-var workers = ByFunction("main.work")
+var workers = byFunction("main.work")
 
 // account plays a run in words.
 func accountOf(t testing.TB, text string, procs int, cfg Options) *account {
 	t.Helper()
-	if cfg.Workers.match == nil {
-		cfg.Workers = workers
+	if cfg.by.match == nil {
+		cfg.by = workers
 	}
 	o := newObserver(cfg)
 	parseWords(t, text).play(t, procs, o)

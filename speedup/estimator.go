@@ -14,9 +14,23 @@ import (
 
 // Options configures a stack. The zero value is ready to use.
 type Options struct {
-	// Workers selects the goroutines of the lanes. The zero value chooses automatically: see
-	// [Selector].
-	Workers Selector
+	// Workers selects the workers, the goroutines of the lanes. Only goroutines of the application
+	// can be workers.
+	//
+	//	"", auto             choose automatically
+	//	all, all goroutines  all goroutines of the program
+	//	NAME, NAME,NAME…     names of goroutines or start functions, in full or short
+	//	pool:NAME            goroutines that execute tasks of a pool, from their first one on
+	//	region:TYPE          goroutines while they are in a user region
+	//	/REGEXP/             names or start functions that match
+	//
+	// The feeder of a pipeline is included only if it is named as well. The automatic choice is,
+	// among the start functions with at least two goroutines that lived at the same time, the one
+	// whose goroutines ran longest in the run with many workers. If there is none, it takes the start
+	// functions that each ran for a twentieth of the time or more: the stages of a pipeline, or a
+	// single worker without the goroutine that waits for it. If nothing ran, it takes all.
+	Workers string
+	by      selector // as parsed, or chosen
 	// N is the number of lanes. 0 means the largest number of workers that lived at the same
 	// time, but at most GOMAXPROCS.
 	N int
@@ -58,7 +72,7 @@ type run struct {
 	name    string
 	info    *timeline.Info
 	survey  *survey
-	workers Selector
+	workers selector
 	account *account
 }
 
@@ -68,7 +82,10 @@ func (opt Options) pass(name string) timeline.Options {
 
 // NewEstimator returns an estimator for one trace.
 func NewEstimator(opt Options) *Estimator {
-	return &Estimator{opt: opt, run: run{name: cmp.Or(opt.MultiName, "the trace"), survey: newSurvey(opt.Workers)}}
+	by, err := parseSelector(opt.Workers)
+	s := newSurvey(by)
+	s.wrong = err
+	return &Estimator{opt: opt, run: run{name: cmp.Or(opt.MultiName, "the trace"), survey: s}}
 }
 
 // First returns the observer of the first pass, which finds the workers.
@@ -118,7 +135,7 @@ func (e *Estimator) Compare(ctx context.Context, single io.Reader, info *timelin
 		return nil, err
 	}
 	opt, m := e.opt, &e.run
-	opt.N, opt.Workers, opt.Window = 1, m.workers, 0
+	opt.N, opt.by, opt.Window = 1, m.workers, 0
 	s := &run{name: cmp.Or(opt.SingleName, "the single-threaded run"), survey: newSurvey(m.workers)}
 	lanes := newObserver(opt)
 	var err error
@@ -169,7 +186,7 @@ func (opt Options) chosen(m *run) (Options, error) {
 	if peak, _ := m.survey.Peak(m.workers); peak == 0 {
 		return opt, fmt.Errorf("%s: no goroutine is a worker by %q; there are %s", m.name, m.workers, m.survey.candidates())
 	}
-	if opt.Workers, opt.N = m.workers, max(opt.N, 0); opt.N == 0 {
+	if opt.by, opt.N = m.workers, max(opt.N, 0); opt.N == 0 {
 		opt.N = m.survey.Lanes(m.workers)
 	}
 	if d := m.survey.Wall(); d > maxWall(opt.N) {
@@ -204,7 +221,7 @@ const (
 )
 
 // outside returns an error if the outside world determined the length of the run.
-func outside(multi *account, workers Selector) error {
+func outside(multi *account, workers selector) error {
 	const then = "what a single worker would wait for, and how long, does not show; record a run with one worker"
 	if idle := multi.Idle - multi.Waking; float64(idle) > mostIdle*float64(multi.Wall) {
 		return fmt.Errorf("%w, because nothing ran for %s of the time: the program waited for timers, the network, a disk or another process, and %s",
@@ -272,7 +289,7 @@ func (s *Stack) Windows() []*Stack {
 		a := *a
 		a.Workers = s.Multi.Workers
 		w := estimated(&a)
-		if err := outside(&a, Selector{name: s.Workers.Selector}); err != nil {
+		if err := outside(&a, selector{name: s.Workers.Selector}); err != nil {
 			w.Warnings = append(w.Warnings, "In this window "+err.Error()+".")
 		}
 		w.Workers = s.Workers

@@ -59,17 +59,12 @@ func ExampleStack_WhatIf() {
 	// at most 1.22 times faster; sync-mutex 0.72; without it 1.92
 }
 
-func ExampleParseSelector() {
-	for _, s := range []string{"", "main.work,main.feed", "pool:indexers", "region:render", "/worker[0-9]/"} {
-		by, err := speedup.ParseSelector(s)
-		fmt.Println(by, err)
-	}
+func ExampleCheckWorkers() {
+	fmt.Println(speedup.CheckWorkers("main.work,main.feed"))
+	fmt.Println(speedup.CheckWorkers("pool:"))
 	// Output:
-	// auto <nil>
-	// main.work,main.feed <nil>
-	// pool:indexers <nil>
-	// region:render <nil>
-	// /worker[0-9]/ <nil>
+	// <nil>
+	// workers "pool:": a name is missing
 }
 
 // Both passes of an estimate in one reading, together with a bottle graph.

@@ -332,7 +332,7 @@ func (o *observer) leave(m *member) {
 func (o *observer) enter(m *member) {
 	alive := m.state.Alive()
 	was := m.worker
-	m.worker = alive && (m.selected || m.worker && o.opt.Workers.stays)
+	m.worker = alive && (m.selected || m.worker && o.opt.by.stays)
 	if !alive {
 		return
 	}
@@ -380,7 +380,7 @@ func (o *observer) Transition(t *timeline.Transition) {
 	o.advance(t.End)
 	m := o.members.At(t.G.Index)
 	if m.g != t.G {
-		*m = member{g: t.G, assist: t.G.InRange(assistRange), selected: o.opt.Workers.selects(t.G)}
+		*m = member{g: t.G, assist: t.G.InRange(assistRange), selected: o.opt.by.selects(t.G)}
 	}
 	o.settleUnit(m)
 	o.leave(m)
@@ -402,7 +402,7 @@ func (o *observer) again(g *timeline.Goroutine, t timeline.Time) *member {
 		return nil
 	}
 	o.leave(m)
-	m.assist, m.selected = g.InRange(assistRange), o.opt.Workers.selects(g)
+	m.assist, m.selected = g.InRange(assistRange), o.opt.by.selects(g)
 	o.enter(m)
 	return m
 }

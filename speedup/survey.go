@@ -19,7 +19,8 @@ import (
 // number of lanes. It also collects evidence of whether two runs did the same work.
 type survey struct {
 	timeline.Base
-	workers Selector
+	workers selector
+	wrong   error // of the text of the selector
 
 	begin, end timeline.Time
 	cpus       float64 // processors available to the process, if the trace contains it
@@ -53,7 +54,7 @@ type surveyGroup struct {
 // maxTypes bounds the types of regions that are compared between runs.
 const maxTypes = 1000
 
-func newSurvey(workers Selector) *survey {
+func newSurvey(workers selector) *survey {
 	return &survey{workers: workers, groups: map[string]*surveyGroup{}, regions: map[string]int{}}
 }
 
@@ -180,9 +181,9 @@ func (s *survey) Wall() time.Duration { return time.Duration(s.end - s.begin) }
 
 // Workers returns the given selector, or the automatic choice if none was given. It fails if no
 // choice is possible: no start function has two goroutines that lived at the same time.
-func (s *survey) Workers() (Selector, error) {
-	if s.workers.match != nil {
-		return s.workers, nil
+func (s *survey) Workers() (selector, error) {
+	if s.wrong != nil || s.workers.match != nil {
+		return s.workers, s.wrong
 	}
 	best := ""
 	for _, name := range slices.Sorted(maps.Keys(s.groups)) {
@@ -195,7 +196,7 @@ func (s *survey) Workers() (Selector, error) {
 		return byExactFunctions(best), nil
 	}
 	if s.all.peak == 0 {
-		return Selector{}, errors.New("no goroutine of the program has a name: name the workers")
+		return selector{}, errors.New("no goroutine of the program has a name: name the workers")
 	}
 	if names := s.stages(); len(names) > 0 {
 		return byExactFunctions(names...), nil
@@ -233,7 +234,7 @@ func (s *survey) together(names []string) (peak int) {
 
 // Peak returns the largest number of workers that lived at the same time, and the number of
 // workers.
-func (s *survey) Peak(workers Selector) (peak, goroutines int) {
+func (s *survey) Peak(workers selector) (peak, goroutines int) {
 	if s.workers.match != nil {
 		return s.chosen.peak, s.chosen.goroutines
 	}
@@ -250,7 +251,7 @@ func (s *survey) Peak(workers Selector) (peak, goroutines int) {
 
 // Lanes returns the number of lanes: the largest number of workers that lived at the same time, but
 // at most GOMAXPROCS.
-func (s *survey) Lanes(workers Selector) int {
+func (s *survey) Lanes(workers selector) int {
 	peak, _ := s.Peak(workers)
 	if s.procs > 0 {
 		peak = min(peak, s.procs)

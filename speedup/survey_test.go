@@ -9,7 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-func surveyOf(t testing.TB, text string, procs int, by Selector) *survey {
+func surveyOf(t testing.TB, text string, procs int, by selector) *survey {
 	t.Helper()
 	s := newSurvey(by)
 	parseWords(t, text).play(t, procs, s)
@@ -35,7 +35,7 @@ func TestChoice(t *testing.T) {
 		{"no goroutine of the program", "g 0 run; g 0 run; end 30", 2, "", 0},
 		{"the larger of two groups", "m 0 run; m 0 run 5 sleep; w 0 run 20 exit; w 0 run 10 exit; end 30", 2, "main.other", 2},
 	} {
-		s := surveyOf(t, tt.run, tt.procs, Selector{})
+		s := surveyOf(t, tt.run, tt.procs, selector{})
 		by, err := s.Workers()
 		if tt.want == "" {
 			if err == nil || !strings.Contains(err.Error(), "name the workers") {
@@ -67,7 +67,7 @@ func TestSelectors(t *testing.T) {
 		{"region:parse", "run 20, sequential 20, imbalance 20", 1, 1},
 		{"pool:indexers", "run 7, sequential 46, imbalance 7", 1, 1},
 	} {
-		by, err := ParseSelector(tt.selector)
+		by, err := parseSelector(tt.selector)
 		if err != nil || by.String() != tt.selector {
 			t.Errorf("%s: %v, %v", tt.selector, by, err)
 			continue
@@ -79,26 +79,26 @@ func TestSelectors(t *testing.T) {
 		if tt.peak == 0 {
 			continue
 		}
-		a := accountOf(t, run, 4, Options{N: 2, Workers: by})
+		a := accountOf(t, run, 4, Options{N: 2, by: by})
 		if got := inWords(a); tt.peak <= 2 && got != tt.want || a.Workers != tt.workers || a.Peak != tt.peak {
 			t.Errorf("%s: %s, %d workers, peak %d; want %s", tt.selector, got, a.Workers, a.Peak, tt.want)
 		}
 	}
 	for _, bad := range []string{"pool:", "region:", "/(/", "a,,b", ","} {
-		if _, err := ParseSelector(bad); err == nil {
+		if _, err := parseSelector(bad); err == nil {
 			t.Errorf("no error for %q", bad)
 		}
 	}
 	for _, auto := range []string{"", "auto"} {
-		if by, err := ParseSelector(auto); err != nil || by.String() != "auto" {
+		if by, err := parseSelector(auto); err != nil || by.String() != "auto" {
 			t.Errorf("%q: %v, %v", auto, by, err)
 		}
 	}
 	g := &timeline.Goroutine{Func: "example.com/cmd/v2.work", Kind: timeline.Application}
-	if !ByFunction("cmd.work").selects(g) || !ByRegexp(regexp.MustCompile("work")).selects(g) || ByFunction("v2.work").selects(g) {
+	if !byFunction("cmd.work").selects(g) || !byRegexp(regexp.MustCompile("work")).selects(g) || byFunction("v2.work").selects(g) {
 		t.Error("short names")
 	}
-	if (Selector{}).selects(g) || ByFunction("").selects(&timeline.Goroutine{}) {
+	if (selector{}).selects(g) || byFunction("").selects(&timeline.Goroutine{}) {
 		t.Error("selects what it should not")
 	}
 }
@@ -106,7 +106,7 @@ func TestSelectors(t *testing.T) {
 // A goroutine that is named late becomes a worker then.
 func TestNamedLate(t *testing.T) {
 	g := &timeline.Goroutine{ID: 1}
-	o, s := newObserver(Options{N: 1, Workers: workers}), newSurvey(workers)
+	o, s := newObserver(Options{N: 1, by: workers}), newSurvey(workers)
 	for _, ob := range []timeline.Observer{o, s} {
 		g.Func = ""
 		ob.Begin(0, 0)
@@ -189,7 +189,7 @@ func TestTypesBeyondTheBound(t *testing.T) {
 
 // The error says so if there is no candidate.
 func TestNoCandidates(t *testing.T) {
-	m := &run{name: "one.trace", survey: surveyOf(t, "g 0 run; end 30", 2, Selector{})}
+	m := &run{name: "one.trace", survey: surveyOf(t, "g 0 run; end 30", 2, selector{})}
 	_, err := Options{}.chosen(m)
 	if err == nil || !strings.HasSuffix(err.Error(), "; there are no start functions but that of main") {
 		t.Error(err)

@@ -24,20 +24,17 @@ import (
 // in figure 4 of the paper. Machines without counters of instructions split T into user mode and
 // the kernel. All of that is an estimate: counts are of whole processes.
 
-// Counts are what the processes of a run used, as the system counted it from their start to their
-// end. The keys are those of [Counts.Of]; a name that is missing is unknown. Hardware counters of
-// user mode alone have the suffix ":u". Times are in nanoseconds.
-type Counts map[string]float64
-
-// Usage compares the counts of two runs of the same work.
+// Usage compares what the processes of two runs of the same work used, as the system counted it from
+// their start to their end: counts by name, such as "page-faults". A name that is missing is unknown.
+// Hardware counters of user mode alone have the suffix ":u". Times are in nanoseconds.
 type Usage struct {
 	// Per is the unit of work: "operation" (an iteration of a benchmark), "unit" (a region of
 	// [Options].Unit) or "run".
 	Per string `json:"per"`
 	// Single and Multi are the counts of a unit of work with one worker and with N. Single is
 	// nil if there was no run with one.
-	Single Counts `json:"single,omitempty"`
-	Multi  Counts `json:"multi"`
+	Single counts `json:"single,omitempty"`
+	Multi  counts `json:"multi"`
 	// Missing is the reason why instructions and cycles are unknown.
 	Missing string `json:"missing,omitempty"`
 }
@@ -58,18 +55,12 @@ var counters = []struct{ name, words string }{
 	{"cache-misses", "cache misses"},
 }
 
-// Per returns the counts of one of n units of work.
-func (c Counts) Per(n float64) Counts {
-	out := Counts{}
-	for name, v := range c {
-		out[name] = v / n
-	}
-	return out
-}
+// counts are the counts of a run, by name.
+type counts map[string]float64
 
-// Of returns a count by its name, such as "page-faults" or, derived from others,
+// of returns a count by its name, such as "page-faults" or, derived from others,
 // "cycles-per-instruction"; NaN if it is unknown.
-func (c Counts) Of(name string) float64 {
+func (c counts) of(name string) float64 {
 	v, known := c[name]
 	if !known {
 		v, known = c[name+":u"]
@@ -78,15 +69,15 @@ func (c Counts) Of(name string) float64 {
 	case known:
 		return v
 	case name == "cycles-per-instruction":
-		return c.Of("cycles") / c.Of("instructions")
+		return c.of("cycles") / c.of("instructions")
 	case name == "time-per-cycle":
-		return c.Of(c.timed()) / c.Of("cycles")
+		return c.of(c.timed()) / c.of("cycles")
 	}
 	return math.NaN()
 }
 
 // timed names the time for which the hardware counted.
-func (c Counts) timed() string {
+func (c counts) timed() string {
 	if _, user := c["cycles:u"]; user {
 		return "user-time"
 	}
@@ -114,7 +105,7 @@ func (s *Stack) Growth() (out []growth) {
 	}
 	lost := u.lost()
 	for _, c := range counters {
-		g := growth{c.name, c.words, u.Single.Of(c.name), u.Multi.Of(c.name), math.NaN()}
+		g := growth{c.name, c.words, u.Single.of(c.name), u.Multi.of(c.name), math.NaN()}
 		if v, part := lost[c.name]; part {
 			g.Lost = v
 		}
@@ -130,14 +121,14 @@ func (s *Stack) Growth() (out []growth) {
 
 // lost returns the parts of N that go with the growth of the processor time.
 func (u *Usage) lost() map[string]float64 {
-	wall, timed := u.Multi.Of("wall-time"), u.Multi.timed()
-	more := func(name string) float64 { return (u.Multi.Of(name) - u.Single.Of(name)) / wall }
+	wall, timed := u.Multi.of("wall-time"), u.Multi.timed()
+	more := func(name string) float64 { return (u.Multi.of(name) - u.Single.of(name)) / wall }
 	out := map[string]float64{"processor-time": more("processor-time"), "user-time": more("user-time"), "system-time": more("system-time")}
-	mean := u.Multi.Of(timed)
-	if one := u.Single.Of(timed); one != mean {
+	mean := u.Multi.of(timed)
+	if one := u.Single.of(timed); one != mean {
 		mean = (mean - one) / math.Log(mean/one)
 	}
-	part := func(name string) float64 { return mean * math.Log(u.Multi.Of(name)/u.Single.Of(name)) / wall }
+	part := func(name string) float64 { return mean * math.Log(u.Multi.of(name)/u.Single.of(name)) / wall }
 	work, slow, clock := part("instructions"), part("cycles-per-instruction"), part("time-per-cycle")
 	if sum := work + slow + clock; math.IsNaN(sum) || math.IsInf(sum, 0) || u.Single.timed() != timed {
 		return out
@@ -182,7 +173,7 @@ func UsageTable(stacks ...*Stack) (rows [][]string) {
 	for _, g := range last.Growth() {
 		row := []string{g.Words, g.format(g.Single)}
 		for _, s := range stacks {
-			row = append(row, g.format(s.Usage.Multi.Of(g.Name)))
+			row = append(row, g.format(s.Usage.Multi.of(g.Name)))
 		}
 		growth, lost := "", ""
 		if r := g.Ratio(); !math.IsNaN(r) && !math.IsInf(r, 0) {
@@ -312,7 +303,7 @@ func (s *Stack) grown(all map[string]growth, fromTo func(string) string) string 
 
 // checkValid returns an error if a count is negative or not finite.
 func (u *Usage) checkValid() error {
-	for _, c := range []Counts{u.Single, u.Multi} {
+	for _, c := range []counts{u.Single, u.Multi} {
 		for name, v := range c {
 			if !(v >= 0 && v <= math.MaxFloat64) {
 				return fmt.Errorf("usage.%s is out of range: %v", name, v)

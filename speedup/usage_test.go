@@ -13,7 +13,7 @@ import (
 )
 
 // used returns a stack of 4 workers with counts; a wall time of 4 ms for each operation.
-func used(synchronization float64, single, multi speedup.Counts) *speedup.Stack {
+func used(synchronization float64, single, multi map[string]float64) *speedup.Stack {
 	s := &speedup.Stack{N: 4, Speedup: 2, Remainder: 2 - synchronization, Warnings: []string{}}
 	s.Components[speedup.SyncMutex] = synchronization
 	multi["wall-time"], single["wall-time"] = 4e6, 8e6
@@ -25,7 +25,7 @@ const ms = 1e6
 
 // TestNextStep: programs of a known cause, by their counts.
 func TestNextStep(t *testing.T) {
-	type counts = speedup.Counts
+	type counts = map[string]float64
 	hardware := func(time, cycles, instructions float64) counts {
 		return counts{"processor-time": time, "user-time": time, "system-time": 0, "cycles": cycles, "instructions": instructions, "cache-misses": cycles / 1000}
 	}
@@ -53,7 +53,7 @@ func TestNextStep(t *testing.T) {
 		{"other programs", used(0, software(8*ms, 0, 10, 1), software(8.4*ms, 0, 10, 1.5)), []string{"hardly grows (from 8 ms to 8.4 ms). An estimated 1.90 of the remainder is time in which goroutines seemed to run"}},
 		{"little of it", used(1.9, software(.08*ms, 0, 10, .04), software(.12*ms, 0, 10, 3)), []string{"grows from 80 µs to 120 µs, but only an estimated 0.01 of 4 goes with it: the loss, if any, is not work."}},
 		{"it scales", used(2, software(8*ms, 0, 10, 1), software(8.1*ms, 0, 10, 1.5)), []string{"hardly grows (from 8 ms to 8.1 ms): the loss, if any, is not work."}},
-		{"no single run", used(0, speedup.Counts{}, software(8*ms, 0, 10, 1)), []string{""}},
+		{"no single run", used(0, map[string]float64{}, software(8*ms, 0, 10, 1)), []string{""}},
 	} {
 		got := c.stack.Next
 		for _, want := range c.want {
@@ -71,8 +71,8 @@ func TestNextStep(t *testing.T) {
 // TestGrowthSums: the parts of N that go with the growth sum to that of the processor time, which
 // is the difference of the times ÷ the wall time.
 func TestGrowthSums(t *testing.T) {
-	all := func(suffix string, user, system, cycles, instructions float64) speedup.Counts {
-		return speedup.Counts{"processor-time": user + system, "user-time": user, "system-time": system, "cycles" + suffix: cycles, "instructions" + suffix: instructions}
+	all := func(suffix string, user, system, cycles, instructions float64) map[string]float64 {
+		return map[string]float64{"processor-time": user + system, "user-time": user, "system-time": system, "cycles" + suffix: cycles, "instructions" + suffix: instructions}
 	}
 	for _, suffix := range []string{"", ":u", "none"} {
 		s := used(0, all(suffix, 8*ms, 1*ms, 20e6, 30e6), all(suffix, 13*ms, 2*ms, 31e6, 70e6))
@@ -97,7 +97,7 @@ func TestGrowthSums(t *testing.T) {
 // TestUsageIsInTheTable: the counts are in the table, the measures, the texts and the JSON of a
 // stack, and change nothing without.
 func TestUsageIsInTheTable(t *testing.T) {
-	s := used(0, speedup.Counts{"processor-time": 8 * ms, "page-faults": 10}, speedup.Counts{"processor-time": 16 * ms, "page-faults": 40, "migrations": 0.02})
+	s := used(0, map[string]float64{"processor-time": 8 * ms, "page-faults": 10}, map[string]float64{"processor-time": 16 * ms, "page-faults": 40, "migrations": 0.02})
 	row := func(table *result.Table, part, column string) (result.Cell, bool) {
 		at := slices.IndexFunc(table.Columns, func(h result.Head) bool { return h.Name == column })
 		for _, r := range table.Rows {

@@ -21,11 +21,11 @@ func TestPipelineGetsAnAnswer(t *testing.T) {
 	const run = `m 0 run
 		w 0 chan-receive 10 run 14 chan-receive 20 run 24 chan-receive 30 run 34 chan-receive 40 run 44 exit
 		end 50`
-	by, err := surveyOf(t, run, 2, Selector{}).Workers()
+	by, err := surveyOf(t, run, 2, selector{}).Workers()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := estimated(accountOf(t, run, 2, Options{N: 2, Workers: by}))
+	s := estimated(accountOf(t, run, 2, Options{N: 2, by: by}))
 	checkStack(t, s)
 	if want := "at most 1.32 times faster with 2 workers than with one"; s.Speedup != 66.0/50 || !strings.HasPrefix(s.Sentence(), want) || !strings.Contains(s.Sentence(), "most is lost to channel receive, 0.56") {
 		t.Errorf("%q, want %q, and the waits of the second stage", s.Sentence(), want)

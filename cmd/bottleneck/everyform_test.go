@@ -206,7 +206,7 @@ func utilized(t *testing.T) string {
 // stackWithCounts is a speedup stack with counters of the system, as a file.
 func stackWithCounts(t *testing.T) string {
 	s := &speedup.Stack{N: 2, Speedup: 1, Remainder: 1}
-	s.Explain(&speedup.Usage{Per: "operation", Single: speedup.Counts{"wall-time": 4e6, "processor-time": 4e6, "page-faults": 1},
-		Multi: speedup.Counts{"wall-time": 4e6, "processor-time": 8e6, "page-faults": 9}})
+	s.Explain(&speedup.Usage{Per: "operation", Single: map[string]float64{"wall-time": 4e6, "processor-time": 4e6, "page-faults": 1},
+		Multi: map[string]float64{"wall-time": 4e6, "processor-time": 8e6, "page-faults": 9}})
 	return asJSON(t, "stack.json", s)
 }

@@ -450,9 +450,11 @@ func (r *scaleRun) usage(single *scaleRun, s *speedup.Stack) *speedup.Usage {
 	case r.ops > 0:
 		u.Per, n, one = "operation", r.ops, r.ops
 	}
-	counts := func(r *scaleRun, n float64) speedup.Counts {
-		c := r.used.Counts.Per(n)
-		c["wall-time"] = float64(r.wall) / n
+	counts := func(r *scaleRun, n float64) map[string]float64 {
+		c := map[string]float64{"wall-time": float64(r.wall) / n}
+		for name, v := range r.used.Counts {
+			c[name] = v / n
+		}
 		return c
 	}
 	if u.Multi = counts(r, n); !s.Estimate && len(single.used.Counts) > 0 {

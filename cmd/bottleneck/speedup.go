@@ -25,7 +25,6 @@ import (
 // speedupFlags holds the flags of speedup.
 type speedupFlags struct {
 	opt      speedup.Options
-	workers  string
 	estimate bool
 	part     timeline.Part
 	to       destination
@@ -35,7 +34,7 @@ type speedupFlags struct {
 // define adds the flags that scale has, too.
 func (f *speedupFlags) define(c *cobra.Command) {
 	fs := c.Flags()
-	fs.StringVar(&f.workers, "workers", "auto", "`WHO` the workers are; see \"bottleneck help speedup\"")
+	fs.StringVar(&f.opt.Workers, "workers", "auto", "`WHO` the workers are; see \"bottleneck help speedup\"")
 	fs.IntVarP(&f.opt.N, "number", "n", 0, "compare with `N` workers; default the most that exist at once, up to GOMAXPROCS")
 	fs.StringVar(&f.opt.Unit, "unit", "", "regions of `TYPE` are equal amounts of work: with them the estimate has a remainder, and two runs are checked for the same amount of work")
 	f.to.define(c, formsIn(stackForms))
@@ -43,8 +42,8 @@ func (f *speedupFlags) define(c *cobra.Command) {
 }
 
 // check rejects invalid flags.
-func (f *speedupFlags) check() (err error) {
-	if f.opt.Workers, err = speedup.ParseSelector(f.workers); err != nil {
+func (f *speedupFlags) check() error {
+	if err := speedup.CheckWorkers(f.opt.Workers); err != nil {
 		return usagef("-%v", err)
 	}
 	if f.opt.N < 0 || f.opt.N > maxN {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"log"
 	"os"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -22,7 +21,7 @@ import (
 )
 
 // workers matches the name of the workers.
-var workers = regexp.MustCompile(`\(\*runner\)\.worker$`)
+const workers = `/\(\*runner\)\.worker$/`
 
 // runner runs the work of a switch once.
 type runner struct {
@@ -102,7 +101,7 @@ func (m *mode) record(ctx context.Context, procs int, whole time.Duration, steps
 		return nil, err
 	}
 	opt := speedup.Options{
-		Workers: speedup.ByRegexp(workers), N: n,
+		Workers: workers, N: n,
 		SingleDelay: single.delay, MultiDelay: multi.delay, SingleName: "the run with one worker", MultiName: "the run with many",
 	}
 	report, err := bottleneck.Analyze(ctx, bytes.NewReader(multi.trace), bottleneck.Options{

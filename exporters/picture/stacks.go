@@ -46,10 +46,10 @@ type stackPart struct {
 	fill color.RGBA
 }
 
-// familyColors returns the colors of the components of a family: warm ones for waiting, as in the
+// familyColors returns the colors of the components in the family of one: warm ones for waiting, as in the
 // neck of a bottle graph. The first cool ones are those of the speed-up and the remainder.
-func familyColors(f speedup.Family) []color.RGBA {
-	switch f {
+func familyColors(c speedup.Component) []color.RGBA {
+	switch c.Family() {
 	case speedup.Synchronization, speedup.ImbalanceFamily, speedup.SpawnFamily, speedup.NoWorkerFamily:
 		return warmColors
 	case speedup.GarbageCollection:
@@ -74,7 +74,7 @@ func newStackModel(stacks []*speedup.Stack, opt Options) *stackModel {
 		case p.Remainder:
 			fill = coolColors[1]
 		case !p.Small:
-			fill = colors.Next(familyColors(p.Component.Family()))
+			fill = colors.Next(familyColors(p.Component))
 		}
 		m.parts = append(m.parts, stackPart{p, fill})
 	}

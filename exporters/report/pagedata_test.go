@@ -25,7 +25,7 @@ func TestPageHasThrottlingAndUsage(t *testing.T) {
 	}
 	stack := &speedup.Stack{N: 2, Speedup: 1, Remainder: 1}
 	stack.Explain(&speedup.Usage{Per: "operation",
-		Single: speedup.Counts{"wall-time": 4e6, "processor-time": 4e6, "page-faults": 1}, Multi: speedup.Counts{"wall-time": 4e6, "processor-time": 8e6, "page-faults": 1}})
+		Single: map[string]float64{"wall-time": 4e6, "processor-time": 4e6, "page-faults": 1}, Multi: map[string]float64{"wall-time": 4e6, "processor-time": 8e6, "page-faults": 1}})
 	data, err := newPageData(&Data{
 		Bottle:  &bottle.Graph{Wall: time.Second, Idle: time.Second, Procs: 2, Capacity: 2 * time.Second, Throttles: 7, Throttled: 400 * time.Millisecond},
 		Tasks:   tasks,

@@ -1,4 +1,4 @@
-// Package usage counts what a command uses, for [speedup.Usage]: the processor time, page faults and
+// Package usage counts what a command uses, for speedup.Usage: the processor time, page faults and
 // context switches of its process and of the descendants that it waited for (getrusage; on Windows
 // only times); and where perf_event_open counts them, instructions, cycles, cache misses and
 // migrations of all of its descendants. A count that the system does not have is missing.
@@ -17,12 +17,11 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
-	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
 // Run is what a run of a command used.
 type Run struct {
-	Counts speedup.Counts `json:"counts"`
+	Counts map[string]float64 `json:"counts"`
 	// Missing is the reason why there are no hardware counts, or "".
 	Missing string `json:"missing,omitempty"`
 }
@@ -37,7 +36,7 @@ type meter struct {
 // Start starts the command. The returned function waits for its end and returns what it used, even if
 // it failed. The errors are those of [exec.Cmd.Start] and [exec.Cmd.Wait].
 func Start(cmd *exec.Cmd) (wait func() (Run, error), err error) {
-	m := &meter{cmd: cmd, run: Run{Counts: speedup.Counts{}}}
+	m := &meter{cmd: cmd, run: Run{Counts: map[string]float64{}}}
 	// Events are inherited from the thread that starts the process.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -105,7 +104,7 @@ func countOf(spec perfevent.Spec, count perfevent.Count) (name string, v float64
 // The kernel counts them by timer ticks, 100 to 1,000 a second.
 const leastSplit = time.Second
 
-func addTimes(c speedup.Counts, user, system time.Duration) {
+func addTimes(c map[string]float64, user, system time.Duration) {
 	c["processor-time"] = float64(user + system)
 	if user+system >= leastSplit {
 		c["user-time"], c["system-time"] = float64(user), float64(system)
