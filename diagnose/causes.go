@@ -428,10 +428,18 @@ func (d *diagnosis) mergeSteps() {
 		for _, i := range c.rows {
 			waits[d.l.Rows[i].Group] = true
 		}
+		computes := d.computes(c.name)
 		c.takeIf(serial, d.l, func(r *ledger.Row) bool {
-			return r.Wait == timeline.WaitCreated.String() && waits[r.Waker] || r.Category == ledger.NoWork
+			return r.Wait == timeline.WaitCreated.String() && waits[r.Waker] || r.Category == ledger.NoWork || computes && r.Waker == ""
 		})
 	}
+}
+
+// computes reports whether a group of goroutines hardly waits. What ran after them without having
+// waited for them, such as a ticker, did so because the last of them ran.
+func (d *diagnosis) computes(group string) bool {
+	b := d.boxes[group]
+	return b != nil && b.Blocked() < b.Running/4
 }
 
 // mergeShort makes one cause of the short and the long system calls at a place. If they are short on
@@ -820,9 +828,12 @@ func (d *diagnosis) mergeBeside() {
 	}
 }
 
-// beside reports whether a row of a cause came from mergeBeside: it was the wait of others.
+// beside reports whether a row of a cause came from mergeBeside or mergeFile: it is not a wait for
+// the cause.
 func (d *diagnosis) beside(c *cause, r *ledger.Row) bool {
 	switch c.kind {
+	case Blocking:
+		return c.name == "" && r.Site != c.place && d.ofFile(c)
 	case Limit, Sleep, Timer, Network:
 		k, ok := d.keyOf(r)
 		return ok && k.kind == Serial

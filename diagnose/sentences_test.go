@@ -132,6 +132,7 @@ func TestSentences(t *testing.T) {
 		return r
 	}
 	sender := contention.Party{Group: "main.take", Stack: stackOf("main.take", 3)}
+	ticks := ledger.Row{Category: ledger.Idle, Beside: "main.work", Time: 300 * ms, Count: 9}
 	fileLock := []ledger.Row{{Category: ledger.Syscall, Group: "main.serve", Site: placeOf("main.take", 3), Callee: "syscall.Flock", Time: 200 * ms, Count: 9},
 		{Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.save", 6), Wait: "sleep", Beside: ledger.None, Time: 1200 * ms, Count: 99}}
 	handOver := "Handing over: processors were idle for 50% of the capacity until goroutines ran that others had woken (9 times), most for main.take (50%)"
@@ -207,7 +208,7 @@ func TestSentences(t *testing.T) {
 			sentence: "While main.work ran alone, the other processors had nothing to do: 50% of the capacity."},
 		{rows: []ledger.Row{idle(ledger.Idle, "chan-receive", "main.work", 600*ms), idle(ledger.WakeUp, "chan-receive", "main.work", 400*ms)}, boxes: []bottle.Box{box("main.work", 1, time.Second, 1)},
 			sentence: "While main.work ran alone, the other processors had nothing to do or were waking up: 50% of the capacity."},
-		{rows: []ledger.Row{idle(ledger.Idle, "chan-receive", "main.work", time.Second)}, boxes: []bottle.Box{box("main.work", 3, time.Second, 1.8)},
+		{rows: []ledger.Row{turn("main.take", "main.work", time.Second)}, boxes: []bottle.Box{box("main.work", 3, time.Second, 1.8)},
 			sentence: "While main.work ran, 1.80 at a time, the other processors had nothing to do: 50% of the capacity."},
 		{rows: []ledger.Row{idle(ledger.Idle, "chan-receive", "main.work", time.Second)}, boxes: []bottle.Box{box("main.work", 3, time.Second, 1)},
 			sentence: "While main.work ran, and no others, the other processors had nothing to do: 50% of the capacity."},
@@ -228,12 +229,26 @@ func TestSentences(t *testing.T) {
 			sentence: "Processors had nothing to do for 50% of the capacity while main.work ran, which others waited for at main.share main.go:3."},
 		{rows: []ledger.Row{idle(ledger.Idle, "waitgroup", "main.work", time.Second)}, boxes: []bottle.Box{box("main.work", 8, time.Second, 1.5)},
 			sentence: "Uneven work: 50% of the capacity was idle while the last of the 8 main.work ran."},
+		// A ticker ran next, but did not wait for them.
+		{rows: []ledger.Row{idle(ledger.Idle, "waitgroup", "main.work", 100*ms), ticks}, boxes: []bottle.Box{box("main.work", 8, time.Second, 1.9)},
+			sentence: "Uneven work: 20% of the capacity was idle while the last of the 8 main.work ran.",
+			advice:   "Divide the work into more, smaller pieces, or let goroutines that are done take over."},
+		{rows: []ledger.Row{ticks}, boxes: []bottle.Box{box("main.work", 8, time.Second, 1.9)},
+			sentence: "Uneven work: 15% of the capacity was idle while the last of the 8 main.work ran.",
+			advice:   "Divide the work into more, smaller pieces, or let goroutines that are done take over."},
+		{rows: []ledger.Row{ticks}, boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.work", Goroutines: 8, Running: time.Second, SelfParallelism: 1.9, Waiting: map[string]time.Duration{"chan-receive": time.Second}}}, // they may have had too little to do
+			sentence: "While main.work ran, 1.90 at a time, the other processors had nothing to do: 15% of the capacity.",
+			advice:   "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."},
 		{rows: []ledger.Row{idle(ledger.Idle, "semaphore", ledger.None, time.Second)}, sentence: "A limit at main.take main.go:3 kept 50% of the capacity idle."},
 
 		{rows: []ledger.Row{calls(placeOf("main.read", 3), 300*ms), calls(placeOf("main.write", 4), 300*ms), idle(ledger.Idle, "chan-receive", ledger.Several, 10*ms)},
 			sentence: "System calls held processors for 30% of the capacity (600,000 calls of 1 µs), most at main.read main.go:3 (15%) and main.write main.go:4 (15%)."},
 		{rows: []ledger.Row{calls(placeOf("main.read", 3), 600*ms), {Category: ledger.NoWork, Beside: "main.serve", Time: time.Second, Count: 1}},
 			sentence: "System calls at main.read main.go:3 held processors for 30% of the capacity (600,000 calls of 1 µs); while main.serve ran alone, the other processors had nothing to do for 50%."},
+		{rows: []ledger.Row{calls(placeOf("net/http.(*persistConn).writeLoop", 3), 600*ms)}, boxes: []bottle.Box{box("net/http.(*Transport).startDialConnForLocked.func1", 1000, 0, 1)},
+			waits:    []contention.Wait{wait(contention.SelectKind, stackOf("net/http.(*persistConn).roundTrip", 9, "main.take", 3))},
+			sentence: "System calls in the standard library held processors for 30% of the capacity (600,000 calls of 1 µs), most in main.serve (30%).",
+			advice:   "The program opened 1,000 connections: have net/http use them again (read each response to its end and close it; raise MaxIdleConnsPerHost of the Transport). Make fewer, larger calls: a buffer does that for writes and reads."},
 		{rows: []ledger.Row{calls(placeOf("main.read", 3), 600*ms)}, sentence: "System calls at main.read main.go:3 held processors for 30% of the capacity (600,000 calls of 1 µs)."},
 		{rows: []ledger.Row{{Category: ledger.Syscall, Group: "main.serve", Site: placeOf("main.run", 3), Callee: "os/exec.(*Cmd).Run", Time: 600 * ms, Count: 3000}, {Category: ledger.NoWork, Beside: "main.serve", Time: time.Second, Count: 1}},
 			sentence: "Starting commands (os/exec) at main.run main.go:3 held processors for 30% of the capacity (3,000 calls of 200 µs); while main.serve ran alone, the other processors had nothing to do for 50%."},
@@ -266,6 +281,16 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{{Category: ledger.Idle, Group: "main.work", Site: placeOf("main.arrive", 3), Wait: "cond", Waker: "main.work", WakerSite: placeOf("main.arrive", 5), All: true, Beside: "main.work", Time: time.Second, Count: 9}}, boxes: []bottle.Box{box("main.work", 8, time.Second, 1.5)},
 			pairs:    []contention.Wait{{Kind: contention.CondKind, Waiter: contention.Party{Group: "main.work", Stack: stackOf("main.arrive", 3)}, Owner: contention.Party{Group: "main.work", Stack: stackOf("main.arrive", 5)}, Blamed: 3 * time.Second, Contentions: 9}},
 			sentence: "Uneven work: 50% of the capacity was idle while the last of the 8 main.work ran."},
+		// A ticker ran next, but did not wait for them.
+		{rows: []ledger.Row{idle(ledger.Idle, "waitgroup", "main.work", 100*ms), ticks}, boxes: []bottle.Box{box("main.work", 8, time.Second, 1.9)},
+			sentence: "Uneven work: 20% of the capacity was idle while the last of the 8 main.work ran.",
+			advice:   "Divide the work into more, smaller pieces, or let goroutines that are done take over."},
+		{rows: []ledger.Row{ticks}, boxes: []bottle.Box{box("main.work", 8, time.Second, 1.9)},
+			sentence: "Uneven work: 15% of the capacity was idle while the last of the 8 main.work ran.",
+			advice:   "Divide the work into more, smaller pieces, or let goroutines that are done take over."},
+		{rows: []ledger.Row{ticks}, boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.work", Goroutines: 8, Running: time.Second, SelfParallelism: 1.9, Waiting: map[string]time.Duration{"chan-receive": time.Second}}}, // they may have had too little to do
+			sentence: "While main.work ran, 1.90 at a time, the other processors had nothing to do: 15% of the capacity.",
+			advice:   "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."},
 		// One that is done with a limit may wake all others, too, but does so elsewhere.
 		{rows: []ledger.Row{{Category: ledger.Idle, Group: "main.work", Site: placeOf("main.acquire", 3), Wait: "cond", Waker: "main.work", WakerSite: placeOf("main.release", 5), All: true, Beside: "main.work", Time: time.Second, Count: 9}}, boxes: []bottle.Box{box("main.work", 8, time.Second, 1.5)},
 			pairs:    []contention.Wait{{Kind: contention.CondKind, Waiter: contention.Party{Group: "main.work", Stack: stackOf("main.acquire", 3)}, Owner: contention.Party{Group: "main.work", Stack: stackOf("main.release", 5)}, Blamed: 3 * time.Second, Contentions: 9}},

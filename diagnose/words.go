@@ -59,9 +59,8 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		f.Where = append(f.Where[:min(len(f.Where), 1)], d.hotPlaces(c.name)...)
 		f.Advice = "Divide that among goroutines, begin it earlier, or let the others do other work until it is done."
 	case Imbalance:
-		f.Title = fmt.Sprintf("Uneven work: %s of the capacity was idle while the last of the %s %s ran.", lost, format.Count(d.boxes[c.name].Goroutines), format.Func(c.name))
-		f.Where = append(d.places(c.place), d.hotPlaces(c.name)...)
-		f.Advice = "Divide the work into more, smaller pieces, or let goroutines that are done take over."
+		f.Where = d.places(c.place)
+		d.uneven(&f, c, lost)
 	case Starved:
 		f.Title = fmt.Sprintf("Too little parallel work: for %s of the capacity, processors had nothing to run while others did.", lost)
 		for r := range d.rowsOf(c) {
@@ -89,7 +88,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Title = fmt.Sprintf("System calls in the standard library held processors for %s, most in %s.", held, d.mostGroups(c, 2))
 			f.Where = d.places(top.Site)
 		}
-		f.Advice = fewerCalls
+		f.Advice = d.dialed(c) + fewerCalls
 		if c.name != severalPlaces && d.startsCommands(c) {
 			start := "Starting commands"
 			f.Advice = "A processor is held until the system has loaded the command. Start fewer commands that do more each, or do their work in the program."
@@ -393,6 +392,29 @@ func (d *diagnosis) andAlone(f *verdict.Finding, c *cause) {
 	f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; while %s ran alone, the other processors had nothing to do for %s.", who, format.Percent(c.alone, d.l.Capacity))
 }
 
+// dialed returns advice on the connections that net/http opens for the program, if most requests of
+// a cause in net/http have one of their own; or else "".
+func (d *diagnosis) dialed(c *cause) string {
+	if d.Contention == nil || d.windowed() || !slices.ContainsFunc(c.rows, func(i int) bool { return strings.HasPrefix(d.l.Rows[i].Site.Func, "net/http.") }) {
+		return ""
+	}
+	var opened, requests int64
+	for group, b := range d.boxes {
+		if strings.HasPrefix(group, "net/http.(*Transport).") && strings.Contains(group, "ialConnFor") {
+			opened += int64(b.Goroutines)
+		}
+	}
+	for i := range d.Contention.Waits {
+		if w := &d.Contention.Waits[i]; calls(w.Waiter.Stack, "net/http.(*persistConn).roundTrip") {
+			requests += w.Contentions
+		}
+	}
+	if opened < 100 || opened < requests/4 { // a request waits until it is written, and for its response
+		return ""
+	}
+	return fmt.Sprintf("The program opened %s: have net/http use them again (read each response to its end and close it; raise MaxIdleConnsPerHost of the Transport). ", format.Plural(opened, "connection", "connections"))
+}
+
 // fewerCalls is the advice on short system calls.
 const fewerCalls = "Make fewer, larger calls: a buffer does that for writes and reads."
 
@@ -506,7 +528,7 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 // network describes the connection that goroutines wait for.
 func (d *diagnosis) network(f *verdict.Finding, c *cause, at, lost string) {
 	times, what := d.times(c, "time", "times"), "the network"
-	f.Advice = "The other end sets the pace: have more requests under way at a time, or make it faster."
+	f.Advice = d.dialed(c) + "The other end sets the pace: have more requests under way at a time, or make it faster."
 	if d.throughFile(c) {
 		what = "a pipe or a device"
 		f.Advice = "The other end sets the pace. If that is a command: " + strings.ToLower(slowCommand[:1]) + slowCommand[1:]
@@ -734,6 +756,11 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 		f.Advice = fmt.Sprintf("Divide the work among more goroutines (there are %s).", format.Plural(d.l.Procs, "processor", "processors"))
 		return
 	}
+	if b := d.boxes[c.name]; b != nil && b.SelfParallelism > 1.5 && d.computes(c.name) && d.mostly(c, func(r *ledger.Row) bool { return r.Waker == "" }) {
+		f.Where = nil
+		d.uneven(f, c, lost)
+		return
+	}
 	idle := "had nothing to do"
 	if d.timesOf(c)[ledger.WakeUp] > c.lost/4 {
 		idle += " or were waking up"
@@ -746,6 +773,14 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 		f.Advice = fmt.Sprintf("What %s started took %s of the time for which they ran. ", starter, format.Percent(ran, whole))
 	}
 	f.Advice += d.herd(c) + "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."
+}
+
+// uneven describes a group of goroutines of which the last ones ran longer than the others.
+func (d *diagnosis) uneven(f *verdict.Finding, c *cause, lost string) {
+	f.Kind = Imbalance
+	f.Title = fmt.Sprintf("Uneven work: %s of the capacity was idle while the last of the %s %s ran.", lost, format.Count(d.boxes[c.name].Goroutines), format.Func(c.name))
+	f.Where = append(f.Where, d.hotPlaces(c.name)...)
+	f.Advice = "Divide the work into more, smaller pieces, or let goroutines that are done take over."
 }
 
 // startedAt returns the call that started those goroutines of a cause's group which ran for most of its
