@@ -827,3 +827,31 @@ func TestOneOfManyNeedsNoProcessors(t *testing.T) {
 		}
 	}
 }
+
+// A goroutine that holds a lock nearly all of the time may do so only until others are done.
+func TestOwnerThatRunsAllTheTimeIsNoBound(t *testing.T) {
+	const ms = time.Millisecond
+	for ran, bound := range map[time.Duration]bool{960 * ms: false, 600 * ms: true} {
+		r := (&made{
+			rows:  []ledger.Row{{Category: ledger.Idle, Group: "main.get", Site: placeOf("main.get", 3), Wait: "mutex", Waker: "main.sweep", WakerSite: placeOf("main.sweep", 9), Beside: "main.sweep", Time: 800 * ms, Count: 1}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.sweep", Goroutines: 1, Running: ran, SelfParallelism: 1}},
+		}).results(t)
+		r.Graph.Wall = time.Second
+		if f := diagnose.New(r).Findings[0]; f.Kind != diagnose.Lock || (f.Gain > 0) != bound {
+			t.Errorf("%s: %s at best %v times as fast (%s)", f.Kind, f.Title, f.Gain, f.Basis)
+		}
+	}
+}
+
+// The operating system may let the collector wait for the world to stop: the program does not.
+func TestLateStopsComeLast(t *testing.T) {
+	const ms = time.Millisecond
+	for collections, first := range map[int64]verdict.Kind{10: diagnose.Serial, 500: diagnose.Collector} {
+		r := (&made{rows: []ledger.Row{{Category: ledger.GCStop, Time: 500 * ms, Count: 9},
+			{Category: ledger.Idle, Group: "main.take", Site: placeOf("main.take", 3), Wait: "chan-receive", Waker: "main.work", Beside: "main.work", Time: 400 * ms, Count: 9}}}).results(t)
+		r.Ledger.Heap = &ledger.Heap{Collections: collections}
+		if f := diagnose.New(r).Findings[0]; f.Kind != first {
+			t.Errorf("%d collections: %s: %s", collections, f.Kind, f.Title)
+		}
+	}
+}

@@ -184,7 +184,8 @@ func ratio(a, b time.Duration) float64 {
 // Goroutines that are too short come before the findings on the collector, the scheduler and those
 // that wait for them, which they cause. If goroutines run for as short as it takes to switch
 // between them, or yield, most of their running is switching, too. A lock with a queue costs more
-// than the processors that it kept idle. What package testing and the tracer do comes last.
+// than the processors that it kept idle. The collector takes nothing from the program on processors
+// that are idle, nor while the operating system lets it wait for the world to stop. What package testing and the tracer do comes last.
 func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 	switch {
 	case f.Kind == Tiny && slices.ContainsFunc(f.Where, d.own) && (f.Share >= 0.1 || d.tiny[c.name] && sum(d.ranTiny()) >= d.manyTiny()):
@@ -202,7 +203,7 @@ func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 	case c.kind == Tracing, c.kind == Collector && d.asksInTests(), c.kind == Runtime && !slices.ContainsFunc(f.Where, d.own) && d.finalizers() < c.lost/2:
 		return 0
 	}
-	return f.Lost - d.spare(c)
+	return f.Lost - d.spare(c) - d.late(c)
 }
 
 // split moves findings that cost nothing but are certain to the front: goroutines that never end,

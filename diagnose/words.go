@@ -170,7 +170,9 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		f.Advice = "If it yields until something has happened, wait for that instead (a channel, a sync.Cond)."
 	case Tiny:
 		d.tinyGoroutines(&f, c.groups, fmt.Sprintf("; %s of the capacity went to starting them and waiting for them", lost))
-		f.Where = d.from(top.Site, top.Callers)
+		if f.Where = d.from(top.Site, top.Callers); top.Waker == "" && top.Site.Func == "" {
+			f.Where, f.Advice = d.hotPlaces(top.Group), "Timers start them (time.AfterFunc): use fewer timers that do more each."
+		}
 	case pieces:
 		d.tinyPieces(&f, c.name, fmt.Sprintf("; %s of the capacity went to handing over", lost))
 	case NoWork:
@@ -320,10 +322,44 @@ func (d *diagnosis) forCommands(c *cause) bool {
 // alone, or 0.
 func (d *diagnosis) stays(c *cause) time.Duration {
 	switch c.kind {
-	case Lock, Limit, HandOver, Sleep, Timer, Network:
+	case Lock:
+		if d.ownerRuns(c) {
+			return 0
+		}
+		fallthrough
+	case Limit, HandOver, Sleep, Timer, Network:
 		return d.longest()
 	}
 	return 0
+}
+
+// isOfLibrary reports whether the standard library, not the program, acquires a lock most of the time.
+func (d *diagnosis) isOfLibrary(lock timeline.Place) bool {
+	if d.Contention == nil {
+		return false
+	}
+	lock = d.find(lock)
+	var library, all time.Duration
+	for i := range d.Contention.Waits {
+		w := &d.Contention.Waits[i]
+		if p, _ := d.placeIn(w.Waiter.Stack); isLock(string(w.Kind)) && d.find(p) == lock {
+			if all += w.Waited; d.inLibrary(w.Waiter.Stack) {
+				library += w.Waited
+			}
+		}
+	}
+	return library > all/2
+}
+
+// ownerRuns reports whether a group of goroutines that releases a lock ran nearly all of the time. It
+// may do so only until others are done, and a repair shortens what it does under the lock.
+func (d *diagnosis) ownerRuns(lock *cause) bool {
+	for r := range d.rowsOf(lock) {
+		if isLock(r.Wait) && r.Waker != r.Group && d.busy(d.called(r.Waker)) {
+			return true
+		}
+	}
+	return false
 }
 
 // overlapped returns the capacity that a program would still need without a wait that let goroutines
@@ -858,8 +894,14 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 	name := "The lock at " + at
 	f.Title = fmt.Sprintf("%s kept %s of the capacity idle.", name, lost)
 	f.Advice = "Hold it for less time, or divide what it guards among several locks."
+	if d.isOfLibrary(c.place) {
+		f.Advice = "The standard library holds it for the program: call that less often, for more at a time."
+	}
 	row := d.lockRow(c.place)
 	defer func() {
+		if d.ownerRuns(c) {
+			without(f, "these waits", "if it is held for less time, because an owner ran nearly all of the time")
+		}
 		if row != nil && !d.windowed() && spunFor(row) || d.runsAt(c.place).spun > d.l.Capacity/20 { // a slice that ends in a wait for the lock may have been spinning for it
 			without(f, "the waits", "if part of the running is spinning for the lock")
 		}
@@ -1161,8 +1203,8 @@ func (d *diagnosis) collector(f *verdict.Finding, c *cause, lost string) {
 	}
 	without(f, "the collector", "if the program allocates less")
 	f.Advice = d.collectorAdvice()
-	if h := d.l.Heap; h != nil && h.Collections > 0 && stop > c.lost/2 {
-		if each := stop / time.Duration(int64(max(d.l.Procs, 1))*h.Collections); each > lateStop {
+	if h := d.l.Heap; h != nil && stop > c.lost/2 {
+		if each := d.eachStop(stop); each > lateStop {
 			f.Advice = fmt.Sprintf("It ran %s, and stopped the world for %s each time, on average: longer than that takes, so other programs may have used the processors.", format.Plural(h.Collections, "time", "times"), format.Duration(each))
 		}
 	}
@@ -1185,6 +1227,27 @@ func (d *diagnosis) spare(c *cause) time.Duration {
 		return 0
 	}
 	return max(d.timesOf(c)[ledger.GCWorker]-d.l.Queued*time.Duration(d.l.Procs), 0)
+}
+
+// eachStop returns for how long a collection stopped the world, on average.
+func (d *diagnosis) eachStop(all time.Duration) time.Duration {
+	if d.l.Heap == nil {
+		return 0
+	}
+	return all / time.Duration(int64(max(d.l.Procs, 1))*max(d.l.Heap.Collections, 1))
+}
+
+// late returns for how long the collector stopped the world beyond lateStop each time, which the
+// operating system did rather than the program.
+func (d *diagnosis) late(c *cause) time.Duration {
+	if c.kind != Collector {
+		return 0
+	}
+	stop := d.timesOf(c)[ledger.GCStop]
+	if each := d.eachStop(stop); each > lateStop {
+		return stop - time.Duration(float64(stop)*ratio(lateStop, each))
+	}
+	return 0
 }
 
 // lateStop is the time for which a collection stops the world if the operating system runs all threads
