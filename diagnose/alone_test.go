@@ -855,3 +855,15 @@ func TestLateStopsComeLast(t *testing.T) {
 		}
 	}
 }
+
+// A lock that nothing waits for costs the time of its methods, but is not what limits.
+func TestFreeLockIsNoCause(t *testing.T) {
+	const ms = time.Millisecond
+	lock := ledger.Row{Category: ledger.Code, Group: "main.sweep", Site: placeOf("main.sweep", 3), Wait: "mutex", Sampled: true, Time: 400 * ms, Count: 9}
+	wait := ledger.Row{Category: ledger.Idle, Group: "main.take", Site: placeOf("main.sweep", 3), Wait: "mutex", Waker: "main.sweep", WakerSite: placeOf("main.sweep", 5), Beside: "main.sweep", Time: 50 * ms, Count: 9}
+	for _, rows := range [][]ledger.Row{{lock}, {lock, wait}} {
+		if f := diagnose.New((&made{rows: rows}).results(t)).Findings[0]; (f.Kind == diagnose.Lock) != (len(rows) == 2) {
+			t.Errorf("%d rows: %s: %s", len(rows), f.Kind, f.Title)
+		}
+	}
+}

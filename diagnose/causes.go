@@ -985,7 +985,9 @@ func (d *diagnosis) findAsked() {
 func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	switch r.Category {
 	case ledger.Code:
-		return key{kind: Lock, place: d.find(r.Site)}, isLock(r.Wait)
+		lock := d.find(r.Site)
+		_, waited := d.lockAge[lock] // else its methods take that long if it is free, too
+		return key{kind: Lock, place: lock}, isLock(r.Wait) && waited
 	case ledger.C:
 		return key{}, false
 	case ledger.Syscall:
