@@ -12,7 +12,7 @@ import (
 )
 
 func ExampleStart() {
-	s, err := counters.Start(counters.Options{Counters: []string{"task-clock", "faults"}})
+	stop, err := counters.Start(counters.Options{Counters: []string{"task-clock", "faults"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func ExampleStart() {
 	done := make(chan bool)
 	go func() { done <- true }()
 	<-done
-	rec, err := quanta.Stop(context.Background(), s, quanta.Options{})
+	rec, err := quanta.Stop(context.Background(), stop, quanta.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -17,12 +17,12 @@
 //	)
 //
 //	func main() {
-//		s, err := counters.Start(counters.Options{})
+//		stop, err := counters.Start(counters.Options{})
 //		if err != nil {
 //			log.Fatal(err)
 //		}
 //		f, err := os.Create("work.zip") // for: bottleneck counters work.zip
-//		if err := errors.Join(err, s.StopTo(f), f.Close()); err != nil {
+//		if err := errors.Join(err, stop(f), f.Close()); err != nil {
 //			log.Fatal(err)
 //		}
 //	}

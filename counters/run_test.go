@@ -223,7 +223,7 @@ func TestRunURL(t *testing.T) {
 
 // TestStopTo: the archive of a session gives all counters, from the same records.
 func TestStopTo(t *testing.T) {
-	s, err := Start(Options{})
+	s, err := begin(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestStopTo(t *testing.T) {
 	}
 	name := filepath.Join(t.TempDir(), "session.zip")
 	var b bytes.Buffer
-	if err := s.StopTo(&b); err != nil {
+	if err := s.stopTo(&b); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(name, b.Bytes(), 0o666); err != nil {
@@ -251,14 +251,14 @@ func TestStopTo(t *testing.T) {
 	if s.c.meta.Begin != 0 && r.Counter("task-clock") == nil {
 		t.Errorf("no task-clock: %q", r.Warnings)
 	}
-	if s.StopTo(&b) != ErrStopped {
+	if s.stopTo(&b) != ErrStopped {
 		t.Error("stopped twice")
 	}
 }
 
 // TestBrokenArchives: a damaged file is an error, never a panic.
 func TestBrokenArchives(t *testing.T) {
-	s, err := Start(Options{})
+	s, err := begin(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestBrokenArchives(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "session.zip")
 	var b bytes.Buffer
-	if err := s.StopTo(&b); err != nil {
+	if err := s.stopTo(&b); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(name, b.Bytes(), 0o666); err != nil {

@@ -46,8 +46,8 @@ type Options struct {
 	Warning func(string)
 }
 
-// Session is a recording in progress.
-type Session struct {
+// session is a recording in progress.
+type session struct {
 	c       *collector
 	metrics *metricReader
 	file    *os.File // trace file
@@ -56,11 +56,15 @@ type Session struct {
 	over    bool
 }
 
-// ErrStopped is the error of a session that has already been stopped.
+// ErrStopped is the error of a recording that has already been stopped.
 var ErrStopped = errors.New("counters: the recording is over already")
 
 // Start begins a recording of the calling program: an execution trace, and the counters of the
 // kernel and the runtime.
+//
+// The function that it returns ends the recording and writes it as an archive. Its error, if any,
+// describes what is missing from the archive. Package counters/quanta turns an archive into a table
+// of quanta, in this program or another one; quanta.Stop does both.
 //
 // An event that the machine refuses is not an error: the recording has a warning with the reason.
 // On systems other than Linux, only the trace and the runtime's metrics are recorded. An unknown
@@ -68,7 +72,15 @@ var ErrStopped = errors.New("counters: the recording is over already")
 //
 // For a busy service whose requests compute for 0.5 ms, a recording took 1.4 % of the processor
 // time, including the cost of the trace: docs/measurements.md has the table of benchmarks/counters.
-func Start(opt Options) (*Session, error) {
+func Start(opt Options) (stop func(io.Writer) error, err error) {
+	s, err := begin(opt)
+	if err != nil {
+		return nil, err
+	}
+	return s.stopTo, nil
+}
+
+func begin(opt Options) (*session, error) {
 	p, warnings, err := newPlan(opt.Counters)
 	if err != nil {
 		return nil, err
@@ -76,8 +88,8 @@ func Start(opt Options) (*Session, error) {
 	return startPlan(opt, p, warnings)
 }
 
-func startPlan(opt Options, p plan, warnings []string) (*Session, error) {
-	s := &Session{c: newCollector(p, warnings, cmp.Or(max(opt.MaxBytes, 0), 1<<30)), stop: make(chan struct{}), done: make(chan error, 1)}
+func startPlan(opt Options, p plan, warnings []string) (*session, error) {
+	s := &session{c: newCollector(p, warnings, cmp.Or(max(opt.MaxBytes, 0), 1<<30)), stop: make(chan struct{}), done: make(chan error, 1)}
 	s.c.open(0, opt.Period)
 	s.metrics = newMetricReader(p.metrics)
 	s.metrics.read()
@@ -105,7 +117,7 @@ func startTrace(dir string) (*os.File, error) {
 }
 
 // collect collects records until the session is stopped.
-func (s *Session) collect() {
+func (s *session) collect() {
 	for {
 		select {
 		case <-s.stop:
@@ -119,10 +131,7 @@ func (s *Session) collect() {
 	}
 }
 
-// StopTo ends the recording and writes it as an archive. The error, if any, describes what is
-// missing from the archive. Package counters/quanta turns an archive into a table of quanta, in
-// this program or another one.
-func (s *Session) StopTo(w io.Writer) error {
+func (s *session) stopTo(w io.Writer) error {
 	if s.over {
 		return ErrStopped
 	}

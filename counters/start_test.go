@@ -17,7 +17,7 @@ import (
 
 // TestStart: a session of a program that allocates has the levels and allocations of the runtime.
 func TestStart(t *testing.T) {
-	s, err := Start(Options{})
+	s, err := begin(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestStart(t *testing.T) {
 		time.Sleep(100 * time.Microsecond)
 	}
 	runtime.KeepAlive(keep)
-	r, err := quanta.Stop(t.Context(), s, quanta.Options{})
+	r, err := quanta.Stop(t.Context(), s.stopTo, quanta.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,14 +43,14 @@ func TestStart(t *testing.T) {
 			t.Errorf("%s is missing without a warning: %q", name, r.Warnings)
 		}
 	}
-	if err := s.StopTo(io.Discard); err != ErrStopped {
+	if err := s.stopTo(io.Discard); err != ErrStopped {
 		t.Errorf("a second Stop: %v", err)
 	}
 }
 
 // TestStartRefuses: invalid options are errors that state valid ones.
 func TestStartRefuses(t *testing.T) {
-	if _, err := Start(Options{Counters: []string{"cycle"}}); err == nil || !strings.Contains(err.Error(), "instructions") {
+	if _, err := begin(Options{Counters: []string{"cycle"}}); err == nil || !strings.Contains(err.Error(), "instructions") {
 		t.Errorf("a counter that there is not: %v", err)
 	}
 	var buf bytes.Buffer
@@ -58,18 +58,18 @@ func TestStartRefuses(t *testing.T) {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
-	if _, err := Start(Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "already") {
+	if _, err := begin(Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Errorf("a second trace: %v", err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
 	trace.Stop()
-	s, err := Start(Options{Dir: dir, Counters: []string{"task-clock", "heap-allocs"}})
+	s, err := begin(Options{Dir: dir, Counters: []string{"task-clock", "heap-allocs"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := quanta.Stop(t.Context(), s, quanta.Options{})
+	r, err := quanta.Stop(t.Context(), s.stopTo, quanta.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestStartRefuses(t *testing.T) {
 	if r.Counter("heap-allocs") == nil {
 		t.Error("no heap-allocs")
 	}
-	if err := s.StopTo(io.Discard); err != ErrStopped {
+	if err := s.stopTo(io.Discard); err != ErrStopped {
 		t.Errorf("a second time: %v", err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
@@ -87,11 +87,11 @@ func TestStartRefuses(t *testing.T) {
 
 // TestUnknownDevice: an event that this system does not list gives a warning, not an error.
 func TestUnknownDevice(t *testing.T) {
-	s, err := Start(Options{Counters: []string{"nosuchdevice/event", "minor-faults"}})
+	s, err := begin(Options{Counters: []string{"nosuchdevice/event", "minor-faults"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := quanta.Stop(t.Context(), s, quanta.Options{})
+	r, err := quanta.Stop(t.Context(), s.stopTo, quanta.Options{})
 	if err != nil || !strings.Contains(strings.Join(r.Warnings, "\n"), "nosuchdevice/event: not counted") {
 		t.Errorf("%v, %q", err, r.Warnings)
 	}
@@ -100,18 +100,18 @@ func TestUnknownDevice(t *testing.T) {
 // TestTooManyRecords: if the bound is too low, the error includes the records that exist, and the
 // table still sums up.
 func TestTooManyRecords(t *testing.T) {
-	s, err := Start(Options{Counters: []string{"task-clock", "minor-faults"}, MaxBytes: 100})
+	s, err := begin(Options{Counters: []string{"task-clock", "minor-faults"}, MaxBytes: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s.c.sampler == nil {
-		s.StopTo(io.Discard)
+		s.stopTo(io.Discard)
 		t.Skip(s.c.meta.Warnings)
 	}
 	for range 50 {
 		time.Sleep(time.Millisecond)
 	}
-	r, err := quanta.Stop(t.Context(), s, quanta.Options{})
+	r, err := quanta.Stop(t.Context(), s.stopTo, quanta.Options{})
 	if err == nil || !strings.Contains(err.Error(), "100 bytes") || errors.Is(err, ErrStopped) {
 		t.Errorf("%v", err)
 	}
@@ -179,11 +179,11 @@ func TestList(t *testing.T) {
 	if len(list) < 20 || len(names) < 3 {
 		t.Fatalf("%d can be counted, of %d", len(names), len(list))
 	}
-	s, err := Start(Options{Counters: names})
+	s, err := begin(Options{Counters: names})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := quanta.Stop(t.Context(), s, quanta.Options{})
+	r, err := quanta.Stop(t.Context(), s.stopTo, quanta.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,22 +19,22 @@ import (
 )
 
 // start begins a session for a test, or skips the test if the kernel records nothing.
-func start(t testing.TB, opt Options) *Session {
+func start(t testing.TB, opt Options) *session {
 	t.Helper()
-	s, err := Start(opt)
+	s, err := begin(opt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s.c.sampler == nil && len(s.c.plan.names()) > 0 {
-		s.StopTo(io.Discard)
+		s.stopTo(io.Discard)
 		lacking(t, fmt.Sprint(s.c.meta.Warnings))
 	}
 	return s
 }
 
-func finish(t testing.TB, s *Session) *quanta.Recording {
+func finish(t testing.TB, s *session) *quanta.Recording {
 	t.Helper()
-	r, err := quanta.Stop(t.Context(), s, quanta.Options{})
+	r, err := quanta.Stop(t.Context(), s.stopTo, quanta.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +296,7 @@ func uniform(t *testing.T) (wrong string) {
 		t.Fatal(err)
 	}
 	if s.c.sampler == nil {
-		s.StopTo(io.Discard)
+		s.stopTo(io.Discard)
 		lacking(t, fmt.Sprint(s.c.meta.Warnings))
 	}
 	const n, pieces = 4, 120

@@ -23,7 +23,7 @@ import (
 // counterArchive records a few goroutines that take naps of a millisecond, into a file.
 func counterArchive(t *testing.T) string {
 	t.Helper()
-	s, err := counters.Start(counters.Options{Counters: []string{"heap-allocs", "goroutines", "minor-faults"}})
+	stop, err := counters.Start(counters.Options{Counters: []string{"heap-allocs", "goroutines", "minor-faults"}})
 	if err != nil {
 		t.Skip(err)
 	}
@@ -39,7 +39,7 @@ func counterArchive(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.StopTo(f); err != nil {
+	if err := stop(f); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {

@@ -78,11 +78,11 @@ const maxSamples = 64 << 30
 // IsArchive reports whether a file that begins with head may be an archive.
 func IsArchive(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
-// Stop stops a session, such as a *counters.Session, and returns its recording. The error, if any,
-// describes what is missing from it.
-func Stop(ctx context.Context, session interface{ StopTo(io.Writer) error }, opt Options) (*Recording, error) {
+// Stop ends a recording with the function that counters.Start returned, and returns it as a table.
+// The error, if any, describes what is missing from it.
+func Stop(ctx context.Context, stop func(io.Writer) error, opt Options) (*Recording, error) {
 	var b bytes.Buffer
-	err := session.StopTo(&b)
+	err := stop(&b)
 	if b.Len() == 0 {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func Stop(ctx context.Context, session interface{ StopTo(io.Writer) error }, opt
 }
 
 // ReadFile returns the recording in a file: an execution trace, or an archive written by
-// "bottleneck record -counters" or counters.Session. See [Read] and [ReadArchiveAt].
+// "bottleneck record -counters" or counters.Start. See [Read] and [ReadArchiveAt].
 func ReadFile(ctx context.Context, name string, opt Options, observers ...timeline.Observer) (*Recording, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -69,12 +69,12 @@ func BenchmarkCounters(b *testing.B) {
 // rated returns the number of answered requests per second, measured for a second.
 func rated(l *load, recording bool) (rate float64, err error) {
 	if recording {
-		session, err := counters.Start(counters.Options{})
+		stop, err := counters.Start(counters.Options{})
 		if err != nil {
 			return 0, err
 		}
 		defer func() {
-			err = errors.Join(err, session.StopTo(io.Discard))
+			err = errors.Join(err, stop(io.Discard))
 		}()
 	}
 	time.Sleep(200 * time.Millisecond)

@@ -60,7 +60,7 @@ type options struct {
 func (o *options) record() (*quanta.Recording, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	o.cache = newCache(o.entries)
-	s, err := counters.Start(counters.Options{})
+	stop, err := counters.Start(counters.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -75,13 +75,13 @@ func (o *options) record() (*quanta.Recording, error) {
 	}
 	close(requests)
 	if o.file == "" {
-		return quanta.Stop(context.Background(), s, quanta.Options{})
+		return quanta.Stop(context.Background(), stop, quanta.Options{})
 	}
 	f, err := os.Create(o.file)
 	if err != nil {
-		return nil, errors.Join(err, s.StopTo(io.Discard))
+		return nil, errors.Join(err, stop(io.Discard))
 	}
-	if err := errors.Join(s.StopTo(f), f.Close()); err != nil {
+	if err := errors.Join(stop(f), f.Close()); err != nil {
 		return nil, err
 	}
 	return quanta.ReadFile(context.Background(), o.file, quanta.Options{})

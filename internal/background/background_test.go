@@ -107,9 +107,9 @@ func TestHelpersAreNotTheApplicationInATrace(t *testing.T) {
 	tasks := granularity.NewRecorder()
 	tasks.Start()
 	stop := schedstat.Watch(os.Getpid())
-	if session, err := counters.Start(counters.Options{}); err != nil {
+	if stop, err := counters.Start(counters.Options{}); err != nil {
 		t.Log("no counters: ", err)
-	} else if err := session.StopTo(io.Discard); err != nil { // continuous takes traces, too
+	} else if err := stop(io.Discard); err != nil { // continuous takes traces, too
 		t.Error(err)
 	}
 	if err := contention.Start(contention.Options{Exact: true}); err != nil {

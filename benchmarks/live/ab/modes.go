@@ -65,8 +65,8 @@ func recorder() (func(), error) {
 // recording records an execution trace and counters; nil means the default ones.
 func recording(names []string) func() (func(), error) {
 	return func() (func(), error) {
-		s, err := counters.Start(counters.Options{Counters: names})
-		return func() { s.StopTo(io.Discard) }, err
+		stop, err := counters.Start(counters.Options{Counters: names})
+		return func() { stop(io.Discard) }, err
 	}
 }
 
