@@ -85,23 +85,6 @@ const (
 	end
 )
 
-// bounds returns the area that a text may take in a font up to 15 % wider than the measured one.
-func (t text) bounds() (x0, y0, x1, y1 float64) {
-	w := room(t.s, t.size, t.bold)
-	before := 0.0
-	switch t.anchor {
-	case middle:
-		before = w / 2
-	case end:
-		before = w
-	}
-	ascent, descent := 0.76*t.size, 0.22*t.size
-	if t.upright {
-		return t.x - ascent, t.y - (w - before), t.x + descent, t.y + before
-	}
-	return t.x - before, t.y - ascent, t.x + w - before, t.y + descent
-}
-
 // paint is a color of the theme, which depends on light or dark mode, or a fixed one.
 type paint struct {
 	role role
@@ -125,13 +108,3 @@ const (
 func rgb(c color.RGBA) paint { return paint{rgb: c} }
 
 func themed(r role) paint { return paint{role: r} }
-
-// walk calls f for every shape, including those inside of groups.
-func walk(shapes []shape, f func(shape)) {
-	for _, s := range shapes {
-		f(s)
-		if g, ok := s.(*group); ok {
-			walk(g.shapes, f)
-		}
-	}
-}
