@@ -20,7 +20,7 @@ func twoBoxes() *bottle.Graph {
 }
 
 // cell returns the value of a row in a column.
-func cell(t *testing.T, table *result.Table, row []result.Cell, column string) result.Cell {
+func cell(t *testing.T, table *result.Table, row []result.Value, column string) result.Value {
 	t.Helper()
 	for k := range table.Columns {
 		if table.Columns[k].Name == column {
@@ -28,7 +28,7 @@ func cell(t *testing.T, table *result.Table, row []result.Cell, column string) r
 		}
 	}
 	t.Fatalf("there is no column %s", column)
-	return result.Cell{}
+	return result.Value{}
 }
 
 // The rows sum to the graph: the shares to the wall time, and the lost capacity to that of the

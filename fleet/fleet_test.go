@@ -267,7 +267,7 @@ func TestMergeOfAFleetIsMergeOfItsParts(t *testing.T) {
 		for _, name := range []string{"group", "share_ns", "running_ns", "goroutines"} {
 			h, c := &table.Columns[at(name)], &cells[at(name)]
 			if row = append(row, ""); c.Known {
-				row[len(row)-1] = h.Unit.Machine(c.Value)
+				row[len(row)-1] = h.Unit.Machine(*c)
 			}
 		}
 		want = append(want, row)

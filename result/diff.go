@@ -93,7 +93,7 @@ func sums(tables []*Table, texts, columns []string) ([]*Table, error) {
 }
 
 // aligned returns, for each combination of keys, the row of each table, or nil.
-func aligned(tables []*Table, keys []int) (rows [][][]Cell) {
+func aligned(tables []*Table, keys []int) (rows [][][]Value) {
 	at := map[string]int{}
 	for i, t := range tables {
 		for _, row := range t.Rows {
@@ -102,7 +102,7 @@ func aligned(tables []*Table, keys []int) (rows [][][]Cell) {
 			if !known {
 				n = len(rows)
 				at[key] = n
-				rows = append(rows, make([][]Cell, len(tables)))
+				rows = append(rows, make([][]Value, len(tables)))
 			}
 			rows[n][i] = row
 		}
@@ -111,16 +111,16 @@ func aligned(tables []*Table, keys []int) (rows [][][]Cell) {
 }
 
 // pairRow returns a row of a diff.
-func pairRow(columns []Head, pair [][]Cell, keys, values, noted []int) (row []Cell) {
-	is, there := Cell{}, pair[0]
+func pairRow(columns []Head, pair [][]Value, keys, values, noted []int) (row []Value) {
+	is, there := Value{}, pair[0]
 	switch {
 	case pair[0] == nil:
-		is, there = Cell{Str(Added), true}, pair[1]
+		is, there = known(Str(Added), true), pair[1]
 	case pair[1] == nil:
-		is = Cell{Str(Gone), true}
+		is = known(Str(Gone), true)
 	}
 	for _, k := range values {
-		none := Cell{Known: columns[k].Unit.Whole()}
+		none := Value{Known: columns[k].Unit.Whole()}
 		before, after := none, none
 		if pair[0] != nil {
 			before = pair[0][k]
@@ -128,7 +128,7 @@ func pairRow(columns []Head, pair [][]Cell, keys, values, noted []int) (row []Ce
 		if pair[1] != nil {
 			after = pair[1][k]
 		}
-		row = append(row, before, after, Cell{Value{Int: after.Int - before.Int, Float: after.Float - before.Float}, before.Known && after.Known})
+		row = append(row, before, after, Value{Int: after.Int - before.Int, Float: after.Float - before.Float, Known: before.Known && after.Known})
 	}
 	row = append(row, is)
 	for _, k := range keys {
@@ -137,7 +137,7 @@ func pairRow(columns []Head, pair [][]Cell, keys, values, noted []int) (row []Ce
 	for _, k := range noted {
 		for _, side := range pair {
 			if side == nil {
-				row = append(row, Cell{})
+				row = append(row, Value{})
 			} else {
 				row = append(row, side[k])
 			}
@@ -165,8 +165,8 @@ func Beside(names []string, tables []*Table, column string, keys ...string) (*Ta
 		out.Columns[1+i] = h
 	}
 	for _, of := range aligned(sides, texts) {
-		there := of[slices.IndexFunc(of, func(row []Cell) bool { return row != nil })]
-		row := slices.Insert(slices.Clone(there[:len(keys)]), 1, slices.Repeat([]Cell{{Known: out.Columns[1].Unit.Whole()}}, len(tables))...)
+		there := of[slices.IndexFunc(of, func(row []Value) bool { return row != nil })]
+		row := slices.Insert(slices.Clone(there[:len(keys)]), 1, slices.Repeat([]Value{{Known: out.Columns[1].Unit.Whole()}}, len(tables))...)
 		for i, from := range of {
 			if from != nil {
 				row[1+i] = from[len(keys)]
@@ -174,14 +174,14 @@ func Beside(names []string, tables []*Table, column string, keys ...string) (*Ta
 		}
 		out.Rows = append(out.Rows, row)
 	}
-	largest := func(row []Cell) (most float64) {
+	largest := func(row []Value) (most float64) {
 		for i := range tables {
-			most = max(most, out.Columns[1+i].Unit.Number(row[1+i].Value))
+			most = max(most, out.Columns[1+i].Unit.Number(row[1+i]))
 		}
 		return most
 	}
 	out.sort()
-	slices.SortStableFunc(out.Rows, func(a, b []Cell) int { return cmp.Compare(largest(b), largest(a)) })
+	slices.SortStableFunc(out.Rows, func(a, b []Value) int { return cmp.Compare(largest(b), largest(a)) })
 	return out, nil
 }
 

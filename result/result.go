@@ -93,6 +93,8 @@ type Value struct {
 	Text  string
 	// More are additional texts of the row. A filter matches each of them.
 	More []string
+	// Known is set for the values in a [Table] that are known.
+	Known bool
 }
 
 // Int returns the value of a Duration, a Count, Bytes or Cycles.

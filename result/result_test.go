@@ -53,7 +53,7 @@ func rows(t *result.Table) (lines []string) {
 				line += "|"
 			}
 			if c.Known {
-				line += t.Columns[k].Unit.Machine(c.Value)
+				line += t.Columns[k].Unit.Machine(c)
 			} else {
 				line += "?"
 			}

@@ -20,7 +20,7 @@ type Table struct {
 	// Title is the caption.
 	Title   string
 	Columns []Head
-	Rows    [][]Cell
+	Rows    [][]Value
 	// SortedBy is the name of the column of numbers by which the rows are sorted, largest
 	// magnitude first; "" means the first one.
 	SortedBy string
@@ -47,19 +47,13 @@ type Head struct {
 // isKey reports whether the texts of the column identify rows.
 func (h *Head) isKey() bool { return h.Unit.IsText() && !h.Note }
 
-// Cell is a value that may be unknown.
-type Cell struct {
-	Value
-	Known bool
-}
-
-// Format formats the cell for people; "" if it is unknown.
-func (h *Head) Format(c *Cell) string {
+// Format formats a value for people; "" if it is unknown.
+func (h *Head) Format(c *Value) string {
 	if !c.Known {
 		return ""
 	}
-	s := h.Unit.Format(c.Value)
-	if h.Signed && h.Unit.Number(c.Value) > 0 {
+	s := h.Unit.Format(*c)
+	if h.Signed && h.Unit.Number(*c) > 0 {
 		s = "+" + s
 	}
 	return s
@@ -71,8 +65,8 @@ func (t *Table) Label() int {
 	return slices.IndexFunc(t.Columns, func(h Head) bool { return h.isKey() })
 }
 
-// Percent formats the cell as a part of the whole of its column; "" if that is unknown.
-func (h *Head) Percent(c *Cell) string {
+// Percent formats a value as a part of the whole of its column; "" if that is unknown.
+func (h *Head) Percent(c *Value) string {
 	if !c.Known || h.Whole <= 0 {
 		return ""
 	}
@@ -81,20 +75,25 @@ func (h *Head) Percent(c *Cell) string {
 
 // New returns the table of rows. The values of columns with Part are parts of whole.
 func New[Row any, N ~int | ~int64](columns []Column[Row], rows []Row, whole N) *Table {
-	t := &Table{Columns: Heads(columns), Rows: make([][]Cell, len(rows))}
+	t := &Table{Columns: Heads(columns), Rows: make([][]Value, len(rows))}
 	for k := range t.Columns {
 		if t.Columns[k].Part {
 			t.Columns[k].Whole = int64(whole)
 		}
 	}
 	for i := range rows {
-		t.Rows[i] = make([]Cell, len(columns))
+		t.Rows[i] = make([]Value, len(columns))
 		for k := range columns {
-			v, known := columns[k].Value(&rows[i])
-			t.Rows[i][k] = Cell{v, known}
+			t.Rows[i][k] = known(columns[k].Value(&rows[i]))
 		}
 	}
 	return t
+}
+
+// known returns a value of a table.
+func known(v Value, known bool) Value {
+	v.Known = known
+	return v
 }
 
 // Heads returns the columns without their values.
@@ -139,27 +138,27 @@ func IsUnknown(err error) bool {
 
 // Total returns the sums or means of the columns, depending on the unit. It is unknown for texts,
 // and if some values are unknown.
-func (t *Table) Total() []Cell { return total(t.Columns, t.Rows) }
+func (t *Table) Total() []Value { return total(t.Columns, t.Rows) }
 
 // Footer returns the row of Total, or no row if no column has a sum or a mean.
-func (t *Table) Footer() [][]Cell {
+func (t *Table) Footer() [][]Value {
 	sums := t.Total()
 	for k := range sums {
 		if sums[k].Known && t.Columns[k].Quotient != Single {
-			return [][]Cell{sums}
+			return [][]Value{sums}
 		}
 	}
 	return nil
 }
 
-func total(columns []Head, rows [][]Cell) []Cell {
-	sums := make([]Cell, len(columns))
+func total(columns []Head, rows [][]Value) []Value {
+	sums := make([]Value, len(columns))
 	for k := range columns {
 		u := columns[k].Unit
 		if u.IsText() || !u.Whole() && len(rows) == 0 || columns[k].Quotient[0] != "" {
 			continue
 		}
-		sum := Cell{Known: true}
+		sum := Value{Known: true}
 		for _, row := range rows {
 			c := &row[k]
 			sum.Known = sum.Known && c.Known
@@ -182,7 +181,7 @@ func total(columns []Head, rows [][]Cell) []Cell {
 }
 
 // quotient returns the value of column k for several rows; for a single row it is the row's value.
-func quotient(columns []Head, sums []Cell, rows [][]Cell, k int) Cell {
+func quotient(columns []Head, sums []Value, rows [][]Value, k int) Value {
 	if len(rows) == 1 {
 		return rows[0][k]
 	}
@@ -190,11 +189,11 @@ func quotient(columns []Head, sums []Cell, rows [][]Cell, k int) Cell {
 	for i, name := range columns[k].Quotient {
 		at := slices.IndexFunc(columns, func(h Head) bool { return h.Name == name })
 		if at < 0 || !sums[at].Known {
-			return Cell{}
+			return Value{}
 		}
-		of[i] = columns[at].Unit.Number(sums[at].Value)
+		of[i] = columns[at].Unit.Number(sums[at])
 	}
-	return Cell{Float(of[0] / of[1]), of[1] != 0}
+	return known(Float(of[0]/of[1]), of[1] != 0)
 }
 
 // SetWhole sets the value that the values of a column are parts of.
@@ -230,7 +229,7 @@ func (t *Table) By(names ...string) (*Table, error) {
 		out.Columns = append(out.Columns, h)
 	}
 	at := map[string]int{}
-	var groups [][][]Cell
+	var groups [][][]Value
 	for _, row := range t.Rows {
 		key := keyOf(row, keys)
 		i, known := at[key]
@@ -243,7 +242,7 @@ func (t *Table) By(names ...string) (*Table, error) {
 	}
 	for _, rows := range groups {
 		sums := total(t.Columns, rows)
-		row := make([]Cell, len(columns))
+		row := make([]Value, len(columns))
 		for i, k := range columns {
 			switch h := &t.Columns[k]; {
 			case h.isKey() || h.Note && same(rows, k):
@@ -260,7 +259,7 @@ func (t *Table) By(names ...string) (*Table, error) {
 
 // Pick returns a table with only the named columns, in this order.
 func (t *Table) Pick(names ...string) (*Table, error) {
-	out := &Table{Title: t.Title, SortedBy: t.SortedBy, Rows: make([][]Cell, len(t.Rows))}
+	out := &Table{Title: t.Title, SortedBy: t.SortedBy, Rows: make([][]Value, len(t.Rows))}
 	for _, name := range names {
 		k, err := index(t.Columns, name)
 		if err != nil {
@@ -275,12 +274,12 @@ func (t *Table) Pick(names ...string) (*Table, error) {
 }
 
 // same reports whether all rows have the same text in a column.
-func same(rows [][]Cell, k int) bool {
-	return !slices.ContainsFunc(rows, func(row []Cell) bool { return row[k].Text != rows[0][k].Text })
+func same(rows [][]Value, k int) bool {
+	return !slices.ContainsFunc(rows, func(row []Value) bool { return row[k].Text != rows[0][k].Text })
 }
 
 // keyOf returns the texts of some columns of a row as one string.
-func keyOf(row []Cell, columns []int) string {
+func keyOf(row []Value, columns []int) string {
 	var b strings.Builder
 	for _, k := range columns {
 		b.WriteString(row[k].Text)
@@ -296,8 +295,8 @@ func keyOf(row []Cell, columns []int) string {
 // sort sorts rows by SortedBy, then by their texts.
 func (t *Table) sort() {
 	by := slices.IndexFunc(t.Columns, func(h Head) bool { return !h.Unit.IsText() && (t.SortedBy == "" || h.Name == t.SortedBy) })
-	size := func(c *Cell) float64 { return math.Abs(t.Columns[by].Unit.Number(c.Value)) }
-	order.Stable(t.Rows, func(a, b []Cell) int {
+	size := func(c *Value) float64 { return math.Abs(t.Columns[by].Unit.Number(*c)) }
+	order.Stable(t.Rows, func(a, b []Value) int {
 		if by >= 0 {
 			if c := cmp.Compare(size(&b[by]), size(&a[by])); c != 0 {
 				return c
@@ -321,7 +320,7 @@ func (t *Table) Top(n int) *Table {
 	out := *t
 	rest := total(t.Columns, t.Rows[n:])
 	if k := t.Label(); k >= 0 {
-		rest[k] = Cell{Str(fmt.Sprintf("%s others", format.Count(len(t.Rows)-n))), true}
+		rest[k] = known(Str(fmt.Sprintf("%s others", format.Count(len(t.Rows)-n))), true)
 	}
 	out.Rows = append(slices.Clone(t.Rows[:n]), rest)
 	return &out
@@ -357,8 +356,8 @@ func (t *Table) MarshalJSON() ([]byte, error) {
 	return format.EscapeJSON(b.Bytes()), nil
 }
 
-// json returns the Go value that encoding/json writes for the cell.
-func (u Unit) json(c Cell) any {
+// json returns the Go value that encoding/json writes for a value of a table.
+func (u Unit) json(c Value) any {
 	switch {
 	case !c.Known:
 		return nil

@@ -98,14 +98,14 @@ func TestGrowthSums(t *testing.T) {
 // stack, and change nothing without.
 func TestUsageIsInTheTable(t *testing.T) {
 	s := used(0, map[string]float64{"processor-time": 8 * ms, "page-faults": 10}, map[string]float64{"processor-time": 16 * ms, "page-faults": 40, "migrations": 0.02})
-	row := func(table *result.Table, part, column string) (result.Cell, bool) {
+	row := func(table *result.Table, part, column string) (result.Value, bool) {
 		at := slices.IndexFunc(table.Columns, func(h result.Head) bool { return h.Name == column })
 		for _, r := range table.Rows {
-			if slices.ContainsFunc(r, func(c result.Cell) bool { return c.Text == part }) && at >= 0 {
+			if slices.ContainsFunc(r, func(c result.Value) bool { return c.Text == part }) && at >= 0 {
 				return r[at], true
 			}
 		}
-		return result.Cell{}, false
+		return result.Value{}, false
 	}
 	table := speedup.Table(s)
 	for _, c := range []struct {

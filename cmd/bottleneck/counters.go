@@ -409,9 +409,9 @@ func (f *countersFlags) listCounters(std stdio, args []string) error {
 		return err
 	}
 	for _, c := range own.Counters {
-		row := []result.Cell{}
+		row := []result.Value{}
 		for _, text := range []string{c.Name, c.Source + ", always", ""} {
-			row = append(row, result.Cell{Value: result.Str(text), Known: text != ""})
+			row = append(row, result.Value{Text: text, Known: text != ""})
 		}
 		all.Rows = append(all.Rows, row)
 	}

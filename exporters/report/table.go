@@ -63,13 +63,13 @@ func class(h *result.Head) string {
 	return ` class="n"`
 }
 
-func tableRow(b *strings.Builder, t *result.Table, row []result.Cell) {
+func tableRow(b *strings.Builder, t *result.Table, row []result.Value) {
 	b.WriteString("<tr>")
 	for i := range row {
 		h, c := &t.Columns[i], &row[i]
 		short, full := "", ""
 		if c.Known {
-			short, full = format.Clean(h.Format(c)), format.Clean(h.Unit.Machine(c.Value))
+			short, full = format.Clean(h.Format(c)), format.Clean(h.Unit.Machine(*c))
 		}
 		b.WriteString("<td" + class(h))
 		if full != short {

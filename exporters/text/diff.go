@@ -25,14 +25,14 @@ func WriteDiff[T any](w io.Writer, before, after *T, totals []result.Column[T], 
 		t.Title = ""
 		u, all, least := t.Columns[0].Unit, t.Rows, 0.0
 		for _, row := range append(slices.Clip(all), t.Total()) {
-			least = max(least, math.Abs(u.Number(row[0].Value)), math.Abs(u.Number(row[1].Value)))
+			least = max(least, math.Abs(u.Number(row[0])), math.Abs(u.Number(row[1])))
 		}
 		if least /= 1000; u.Whole() {
 			least = math.Floor(least)
 		}
 		t.Rows = nil
 		for i, row := range all {
-			if i == 0 || !row[0].Known || !row[1].Known || math.Abs(u.Number(row[2].Value)) >= least {
+			if i == 0 || !row[0].Known || !row[1].Known || math.Abs(u.Number(row[2])) >= least {
 				t.Rows = append(t.Rows, row)
 			}
 		}
@@ -63,7 +63,7 @@ func writeTotals(b *strings.Builder, names []string, whole []*result.Table, st s
 		cells, values, known, all := []string{h.Title}, []float64{}, true, 0.0
 		for _, run := range whole {
 			c := &run.Rows[0][k]
-			v := h.Unit.Number(c.Value)
+			v := h.Unit.Number(*c)
 			cells, values, known, all = append(cells, h.Format(c)), append(values, v), known && c.Known, all+math.Abs(v)
 		}
 		if len(whole) == 2 {

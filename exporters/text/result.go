@@ -144,7 +144,7 @@ func newRows(t *result.Table, top int) (r rowsText) {
 	return r
 }
 
-func formatCell(h *result.Head, c *result.Cell) string {
+func formatCell(h *result.Head, c *result.Value) string {
 	if h.Unit.IsText() {
 		return clean(h.Format(c))
 	}
@@ -292,9 +292,9 @@ func TableCSV(w io.Writer, t *result.Table) error {
 			record[k] = ""
 			switch u := t.Columns[k].Unit; {
 			case c.Known && u.IsText():
-				record[k] = harmless(u.Machine(c.Value))
+				record[k] = harmless(u.Machine(c))
 			case c.Known:
-				record[k] = u.Machine(c.Value)
+				record[k] = u.Machine(c)
 			}
 		}
 		_ = out.Write(record)

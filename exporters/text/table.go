@@ -68,8 +68,9 @@ func moreColumns() (out []boxColumn) {
 		}
 		h := result.Heads([]result.Column[bottle.Box]{c})[0]
 		out = append(out, boxColumn{c.Title, -1, false, func(m *model, b *bottle.Box) string {
-			v, known := c.Value(b)
-			return formatCell(&h, &result.Cell{Value: v, Known: known})
+			var v result.Value
+			v, v.Known = c.Value(b)
+			return formatCell(&h, &v)
 		}})
 	}
 	return out

@@ -250,7 +250,7 @@ func (t *topFrame) table() *result.Table {
 	}
 	by := cmp.Or(t.v.Sort, TopSorts[0])
 	at := slices.IndexFunc(out.Columns, func(h result.Head) bool { return h.Name == by })
-	size := func(row []result.Cell) float64 {
+	size := func(row []result.Value) float64 {
 		switch {
 		case at <= 0:
 			return 0
@@ -261,7 +261,7 @@ func (t *topFrame) table() *result.Table {
 		}
 		return row[at].Float
 	}
-	order.Stable(out.Rows, func(a, b []result.Cell) int {
+	order.Stable(out.Rows, func(a, b []result.Value) int {
 		return cmp.Or(cmp.Compare(size(b), size(a)), strings.Compare(a[0].Text[2:], b[0].Text[2:]))
 	})
 	return out

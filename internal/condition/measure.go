@@ -211,7 +211,7 @@ func (m *Measure) Value(v any) (float64, error) {
 	t := m.in.Of(v)
 	rows := t.Rows
 	if m.Filter != "" {
-		rows = slices.DeleteFunc(slices.Clone(rows), func(row []result.Cell) bool { return !matches(t.Columns, row, m.Filter) })
+		rows = slices.DeleteFunc(slices.Clone(rows), func(row []result.Value) bool { return !matches(t.Columns, row, m.Filter) })
 		if len(rows) == 0 {
 			return 0, m.absent(v, t)
 		}
@@ -234,7 +234,7 @@ func (m *Measure) Value(v any) (float64, error) {
 	case m.Unit == result.Ratio:
 		return math.Round(1e14*sum.Float) / 1e12, nil // 100 × 0.07 is 7
 	}
-	return m.Unit.Number(sum.Value), nil
+	return m.Unit.Number(sum), nil
 }
 
 // absent returns the error for a filter that is in no row of the table; nil if that means 0.
@@ -273,7 +273,7 @@ func (m *Measure) absent(v any, t *result.Table) error {
 }
 
 // matches reports whether a text of a row equals the filter, in full or from the last slash on.
-func matches(columns []result.Head, row []result.Cell, filter string) bool {
+func matches(columns []result.Head, row []result.Value, filter string) bool {
 	for k := range row {
 		if !columns[k].Unit.IsText() || !row[k].Known {
 			continue
