@@ -867,3 +867,31 @@ func TestFreeLockIsNoCause(t *testing.T) {
 		}
 	}
 }
+
+// The goroutines that read from the connections which a server accepts wait for requests, unless
+// they wait for others elsewhere.
+func TestServerWaitsForRequests(t *testing.T) {
+	const ms = time.Millisecond
+	reads := bottle.Site{Func: "main.handle", Line: 20, Time: time.Second}
+	for want, sites := range map[string][]bottle.Site{
+		"Nothing to do for 75% of the capacity: processors were idle until requests came from the network (18 times, 1.50 at a time).": {reads},
+		"Waiting for the network at main.handle main.go:20 left 60% of the capacity idle (9 times).":                                   {reads, {Func: "main.ask", Line: 30, Time: time.Second}},
+	} {
+		network := func(group string, at timeline.Place, t time.Duration) ledger.Row {
+			return ledger.Row{Category: ledger.Outside, Group: group, Site: at, Wait: "network", Beside: ledger.None, Time: t, Count: 9}
+		}
+		wait := func(group string, stack *contention.Stack) contention.Wait {
+			return contention.Wait{Kind: contention.NetworkKind, Waiter: contention.Party{Group: group, Stack: stack}, Contentions: 9}
+		}
+		r := (&made{
+			rows: []ledger.Row{network("main.handle", placeOf("main.handle", 20), 1200*ms), network("main.serve", placeOf("main.serve", 7), 300*ms),
+				{Category: ledger.WakeUp, Group: "main.handle", Site: placeOf("main.serve", 9), Wait: "created", Waker: "main.serve", Beside: ledger.None, Time: ms, Count: 4}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.handle", Goroutines: 4, Sites: map[string][]bottle.Site{"network": sites}},
+				{Kind: bottle.Application, Group: "main.serve", Goroutines: 1, Sites: map[string][]bottle.Site{"network": {{Func: "main.serve", Line: 7, Time: 500 * ms}}}}},
+			waits: []contention.Wait{wait("main.handle", stackOf("net.(*conn).Read", 1, "main.handle", 20)), wait("main.serve", stackOf("net.(*netFD).accept", 1, "main.serve", 7))},
+		}).results(t)
+		if f := diagnose.New(r).Findings[0]; f.Title != want {
+			t.Errorf("got  %s\nwant %s", f.Title, want)
+		}
+	}
+}

@@ -374,7 +374,7 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
-	for _, merge := range []func(){d.mergeSame, d.mergeSteps, d.mergePast, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeWithin, d.mergeUnder, d.mergeFile, d.mergeLimited, d.mergeCommands, d.mergeBeside, d.mergeTurns, d.mergePieces, d.mergeAlone} {
+	for _, merge := range []func(){d.mergeSame, d.mergeSteps, d.mergePast, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeWithin, d.mergeUnder, d.mergeFile, d.mergeLimited, d.mergeCommands, d.mergeRequests, d.mergeBeside, d.mergeTurns, d.mergePieces, d.mergeAlone} {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
@@ -752,6 +752,20 @@ func (d *diagnosis) mergeUnder() {
 			case c.kind == Serial && (owners[c.name] && !waiting || waiters[c.name]):
 				lock.takeIf(c, d.l, func(r *ledger.Row) bool { return r.Locked > r.Time/2 })
 			}
+		}
+	}
+}
+
+// mergeRequests makes one cause of the waits of a server for connections, and for requests from these.
+func (d *diagnosis) mergeRequests() {
+	var into *cause
+	for _, c := range d.causes {
+		switch {
+		case !d.forRequests(c):
+		case into == nil:
+			into = c
+		default:
+			into.take(c)
 		}
 	}
 }

@@ -618,14 +618,26 @@ func (d *diagnosis) leavesIdle(c *cause) bool {
 
 // forRequests reports whether most of a cause was a server's wait for clients.
 func (d *diagnosis) forRequests(c *cause) bool {
-	return d.mostly(c, func(r *ledger.Row) bool {
+	return c.kind == Network && d.mostly(c, func(r *ledger.Row) bool {
 		for _, fn := range []string{"net/http.(*connReader).", "net/http.(*conn).", "net/http.(*Server).", "net/http.(*http2serverConn)."} {
 			if strings.HasPrefix(r.Site.Func, fn) {
 				return true
 			}
 		}
-		return d.waitsIn(r.Site, contention.NetworkKind, "net.(*netFD).accept")
+		return d.waitsIn(r.Site, contention.NetworkKind, accepts) || d.reads(r.Group)
 	})
+}
+
+const accepts = "net.(*netFD).accept"
+
+// reads reports whether a group of goroutines waits for the network at one place only, and was started
+// where connections are accepted: it waits for what clients send.
+func (d *diagnosis) reads(group string) bool {
+	b, started := d.boxes[group], d.ran[group].started
+	return b != nil && started != nil && d.Contention != nil && len(b.Sites[timeline.WaitNetwork.String()]) == 1 &&
+		slices.ContainsFunc(d.Contention.Waits, func(w contention.Wait) bool {
+			return w.Waiter.Group == started.Waker && calls(w.Waiter.Stack, accepts)
+		})
 }
 
 // waitsIn reports whether goroutines that wait at a place do so in a function.
