@@ -20,6 +20,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/verdict"
@@ -58,39 +59,39 @@ func loading[T any](read func(io.Reader) (T, error)) func(io.Reader) (any, error
 // The table of artifacts. The first ones are those of -kind.
 var (
 	graphKind = &kind{name: "graph", what: "bottle graph", key: "boxes", want: bn.WantVerdict,
-		of: func(r *bn.Report) any { return r.Bottle }, load: loading(bottle.ReadJSON), fails: &graphMeasures, forms: graphForms,
-		sums: summing(bottle.Merge, graphNumbers, func(g *bottle.Graph) (int, *[]string) { return g.Instances, &g.Warnings }),
+		of: func(r *bn.Report) any { return r.Bottle }, load: loading(bottle.ReadJSON), fails: &measures.Graph, forms: graphForms,
+		sums: summing(bottle.Merge, measures.GraphNumbers, func(g *bottle.Graph) (int, *[]string) { return g.Instances, &g.Warnings }),
 		pairs: comparing(pointer[bottle.Graph], bottle.Summary(), bottle.Changes, drawGraphs, func(g *bottle.Graph) (string, string, []string) {
 			return "graphs are grouped differently,", "by " + g.GroupBy, nil
 		}),
 	}
 	ledgerKind = &kind{name: "ledger", what: "ledger", key: "rows", want: bn.WantVerdict,
-		of: func(r *bn.Report) any { return r.Ledger }, load: loading(ledger.ReadJSON), fails: &ledgerMeasures, forms: ledgerForms,
-		sums:  summing(ledger.Merge, ledgerNumbers, func(l *ledger.Ledger) (int, *[]string) { return l.Instances, &l.Warnings }),
+		of: func(r *bn.Report) any { return r.Ledger }, load: loading(ledger.ReadJSON), fails: &measures.Ledger, forms: ledgerForms,
+		sums:  summing(ledger.Merge, measures.LedgerNumbers, func(l *ledger.Ledger) (int, *[]string) { return l.Instances, &l.Warnings }),
 		pairs: &pairs{},
 	}
 	stackKind = &kind{name: "stack", what: "speedup stack", reader: "report", key: "components", want: bn.WantSpeedup,
-		of: func(r *bn.Report) any { return []*speedup.Stack{r.Speedup} }, load: loading(speedup.ReadJSON), fails: &stackMeasures, forms: stackForms,
-		pairs: comparing(func(v any) *speedup.Stack { return widest(v.([]*speedup.Stack)) }, speedup.Summary(), speedup.Changes, drawStacks,
+		of: func(r *bn.Report) any { return []*speedup.Stack{r.Speedup} }, load: loading(speedup.ReadJSON), fails: &measures.Stack, forms: stackForms,
+		pairs: comparing(func(v any) *speedup.Stack { return measures.Widest(v.([]*speedup.Stack)) }, speedup.Summary(), speedup.Changes, drawStacks,
 			func(s *speedup.Stack) (string, string, []string) { return "", "", s.Warnings }),
 	}
 	contentionKind = &kind{name: "contention", what: "contention profile", key: "waits", want: bn.WantContention,
-		of: func(r *bn.Report) any { return r.Contention }, load: loading(contention.ReadJSON), fails: &contentionMeasures, forms: contentionForms,
-		sums: summing(adding(contention.Merge), contentionNumbers, func(p *contention.Profile) (int, *[]string) { return p.Instances, &p.Warnings }),
+		of: func(r *bn.Report) any { return r.Contention }, load: loading(contention.ReadJSON), fails: &measures.Contention, forms: contentionForms,
+		sums: summing(adding(contention.Merge), measures.ContentionNumbers, func(p *contention.Profile) (int, *[]string) { return p.Instances, &p.Warnings }),
 		pairs: comparing(pointer[contention.Profile], contention.Summary(), contention.Changes, nil, func(p *contention.Profile) (string, string, []string) {
 			return "profiles differ in accuracy:", p.Accuracy, p.Warnings
 		}),
 	}
 	tasksKind = &kind{name: "tasks", what: "profile of tasks", key: "classes", want: bn.WantTasks,
-		of: func(r *bn.Report) any { return r.Tasks }, load: loading(granularity.ReadJSON), fails: &tasksMeasures, forms: tasksForms,
-		sums: summing(adding(granularity.Merge), taskNumbers, func(p *granularity.Profile) (int, *[]string) { return p.Instances, &p.Warnings }),
+		of: func(r *bn.Report) any { return r.Tasks }, load: loading(granularity.ReadJSON), fails: &measures.Tasks, forms: tasksForms,
+		sums: summing(adding(granularity.Merge), measures.TaskNumbers, func(p *granularity.Profile) (int, *[]string) { return p.Instances, &p.Warnings }),
 		pairs: comparing(pointer[granularity.Profile], granularity.Summary(), granularity.Changes, nil, func(p *granularity.Profile) (string, string, []string) {
 			return "profiles are measured differently,", "by " + p.Source, p.Warnings
 		}),
 	}
 	criticalKind = &kind{name: "critical", what: "profile of critical paths", key: "paths", want: bn.WantPaths,
-		of: func(r *bn.Report) any { return r.Paths }, load: loading(critical.ReadJSON), fails: &criticalMeasures, forms: criticalForms,
-		sums: summing(critical.Merge, pathNumbers, func(p *critical.Profile) (int, *[]string) { return p.Instances, &p.Warnings }),
+		of: func(r *bn.Report) any { return r.Paths }, load: loading(critical.ReadJSON), fails: &measures.Critical, forms: criticalForms,
+		sums: summing(critical.Merge, measures.PathNumbers, func(p *critical.Profile) (int, *[]string) { return p.Instances, &p.Warnings }),
 	}
 	verdictKind = &kind{name: "verdict", what: "verdict", key: "findings", load: loading(readVerdict)}
 	traceKind   = &kind{of: func(r *bn.Report) any { return r }, load: func(io.Reader) (any, error) { return nil, errors.New("want an execution trace, not JSON") }}

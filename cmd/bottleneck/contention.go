@@ -17,7 +17,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
-	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
@@ -51,7 +51,7 @@ of a trace that lost their processor, by call chain.`)+`
 The totals of text and pictures do not depend on -min; those of JSON, CSV, pprof
 and folded stacks are of what is left. A picture shows which groups wait for
 which; .folded is for flamegraph.pl.`, f.run)
-	f.define(c, contentionForms, &contentionMeasures)
+	f.define(c, contentionForms, &measures.Contention)
 	f.to.defineTop("lines below each line, locks and groups", "those above half a percent")
 	fs, draw := c.Flags(), &f.to.draw
 	parsed(fs, &draw.By, "by", "", "the levels of the tree: `ASPECTS`, separated by commas", parseAspects)
@@ -181,36 +181,6 @@ func (d drawing) waits(p *contention.Profile) *contention.Profile {
 	}
 	return out
 }
-
-var contentionMeasures = condition.Measures{
-	Example:  "waited>2s",
-	Whole:    []condition.Table{condition.Summary(contention.Summary(), nil)},
-	Parts:    "or waited, ready, contentions or parks of one lock, as lock(LOCK).waited, by its name or class.",
-	Filtered: []condition.Table{waitsForLocks()},
-}
-
-// waitsForLocks returns the measures of locks. They are 0 for a lock for which no goroutine waited,
-// unless there is a lock with nearly that name.
-func waitsForLocks() condition.Table {
-	in := condition.Parts("lock", "no goroutine waited for a lock", []result.Column[contention.Wait]{
-		{Name: "waited", Unit: result.Duration, Value: result.Ints(func(w *contention.Wait) time.Duration { return w.Waited })},
-		{Name: "ready", Unit: result.Duration, Value: result.Ints(func(w *contention.Wait) time.Duration { return w.Ready })},
-		{Name: "contentions", Unit: result.Count, Value: result.Ints(func(w *contention.Wait) int64 { return w.Contentions })},
-		{Name: "parks", Unit: result.Count, Value: result.Ints(func(w *contention.Wait) int64 { return w.Parks })},
-		{Name: "lock", Unit: result.Func, Value: result.Lists(func(w *contention.Wait) []string { return lockNames(w.Lock) })},
-	}, func(p *contention.Profile) []contention.Wait { return p.Waits })
-	in.Loose = true
-	in.Names = func(v any) (names []string) {
-		for _, l := range v.(*contention.Profile).Locks {
-			names = append(names, lockNames(l)...)
-		}
-		return names
-	}
-	return in
-}
-
-// lockNames returns the names by which a lock can be found.
-func lockNames(l *contention.Lock) []string { return []string{l.Name, l.String(), l.Class} }
 
 func sumOf(p *contention.Profile) (waited time.Duration) {
 	for i := range p.Waits {

@@ -12,9 +12,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/critical"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
-	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/internal/spread"
+	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
@@ -40,7 +39,7 @@ not on the path is not worth optimizing: it had time.
 The path of the whole program, [program], ends with the oldest goroutine that
 runs at the end of the trace. Those of tasks are summed by class, such as the
 handler of requests.`, f.run)
-	f.define(c, criticalForms, &criticalMeasures)
+	f.define(c, criticalForms, &measures.Critical)
 	f.to.defineTop("rows and classes", "10 rows and 6 classes in text, all in other forms")
 	f.to.only["top"] = []string{"text", "csv", "md", "html"}
 	c.Flags().StringVar(&f.class, "class", "", "show only the path of the class `NAME`, such as main.handle or [program]")
@@ -83,20 +82,3 @@ var criticalForms = forms(func(p *critical.Profile, d drawing) (*result.Table, e
 	"json":  func(w io.Writer, p *critical.Profile, _ drawing) error { return critical.WriteJSON(w, p) },
 	"pprof": pprofForm(pprof.Paths, nil),
 })
-
-var criticalMeasures = condition.Measures{
-	Example: "scheduling>10%",
-	Whole: []condition.Table{condition.Summary(result.Lift(critical.PathColumns[2:], (*critical.Profile).Whole), func(v any, _ string) string {
-		return "the path of the whole program is not shown"
-	})},
-	Filtered: []condition.Table{condition.Parts("path", "there is no path of class", critical.PathColumns, func(p *critical.Profile) []critical.Path { return p.Paths })},
-	Parts:    "of the path of the whole program, or as path(CLASS).NAME of the tasks of a class, such as path(main.handle).mean>20ms.",
-}
-
-func pathNumbers(p *critical.Profile) spread.Numbers {
-	n := spread.Numbers{What: "mean time of a task", Unit: "nanoseconds", Form: result.Duration, Mean: true, Of: map[string]float64{}}
-	for i := range p.Paths {
-		n.Of[p.Paths[i].Class] = float64(p.Paths[i].Elapsed) / float64(max(1, p.Paths[i].Count))
-	}
-	return n
-}

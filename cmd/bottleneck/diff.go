@@ -22,6 +22,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/verdict"
@@ -178,7 +179,7 @@ func median(runs []artifact) artifact {
 
 // values returns the results of all runs that have these measures, or nil.
 func (p diffPair) values(about *condition.Measures) [][]any {
-	if about != p[0].fails && (about != &ledgerMeasures || !p.booked()) {
+	if about != p[0].fails && (about != &measures.Ledger || !p.booked()) {
 		return nil
 	}
 	sides := make([][]any, len(p))
@@ -341,7 +342,7 @@ func drawGraphs(p diffPair, d drawing) (*picture.Drawing, error) {
 }
 
 func drawStacks(p diffPair, d drawing) (*picture.Drawing, error) {
-	before, after := *widest(p[0].value.([]*speedup.Stack)), *widest(p[1].value.([]*speedup.Stack))
+	before, after := *measures.Widest(p[0].value.([]*speedup.Stack)), *measures.Widest(p[1].value.([]*speedup.Stack))
 	before.Label, after.Label = "before", "after"
 	return picture.DrawStacks([]*speedup.Stack{&before, &after}, d.picture())
 }

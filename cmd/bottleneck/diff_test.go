@@ -19,6 +19,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -263,7 +264,7 @@ func TestDiffContention(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := got.Changes[0]
-	if got.What != "contention profile" || len(got.Measures) != len(contentionMeasures.All()) || *got.Measures[0].After != 201e6 ||
+	if got.What != "contention profile" || len(got.Measures) != len(measures.Contention.All()) || *got.Measures[0].After != 201e6 ||
 		c["owner_group"] != "main.janitor" || c["lock"] != "example.com/lru.Cache" || c["contentions_before"] != 100. || c["time_ns_before"] != 100e6 || c["contentions_after"] != 300. || c["time_ns_after"] != 200e6 {
 		t.Errorf("%s", r.out)
 	}
@@ -302,7 +303,7 @@ func TestDiffTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := got.Changes[0]
-	if got.What != "profile of tasks" || len(got.Measures) != len(tasksMeasures.All()) || c["class"] != "example.com/app/main.crunch" || c["tasks_before"] != 100. ||
+	if got.What != "profile of tasks" || len(got.Measures) != len(measures.Tasks.All()) || c["class"] != "example.com/app/main.crunch" || c["tasks_before"] != 100. ||
 		c["p50_after"] != 4*c["p50_before"].(float64) || c["diagnosis_after"] != "coarse" {
 		t.Errorf("%s", r.out)
 	}

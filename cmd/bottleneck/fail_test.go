@@ -12,6 +12,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -60,7 +61,7 @@ func TestConditionsOnStacks(t *testing.T) {
 		{"speedup(2)<fast", "speedup(2) wants a number", ""},
 	} {
 		var notes strings.Builder
-		c := conditions{condition.List{About: []*condition.Measures{&stackMeasures}}}
+		c := conditions{condition.List{About: []*condition.Measures{&measures.Stack}}}
 		err := c.Add(tt.expr)
 		if err == nil {
 			err = c.check(stdio{err: &notes}, condition.Of(stacks))
@@ -124,7 +125,7 @@ func TestConditions(t *testing.T) {
 		{"parallelism<1,neck-%>39", "-fail: neck-%>39: got 40.00%"},
 		{"parallelism<2,idle-%>50,neck-%>39", "-fail: parallelism<2: got 1.60; neck-%>39: got 40.00%"},
 	} {
-		c := conditions{condition.List{About: []*condition.Measures{&graphMeasures}}}
+		c := conditions{condition.List{About: []*condition.Measures{&measures.Graph}}}
 		if err := c.Add(tt.expr); err != nil {
 			t.Errorf("%s: %v", tt.expr, err)
 			continue
@@ -163,7 +164,7 @@ func TestConditionSyntax(t *testing.T) {
 		"group(main.main).neck-%>3": "want one of share-%, lost-%, in-c-%, parallelism",
 		"grup(main.main).share-%>3": `unknown name "grup": want one of group(NAME)`,
 	} {
-		c := conditions{condition.List{About: []*condition.Measures{&graphMeasures}}}
+		c := conditions{condition.List{About: []*condition.Measures{&measures.Graph}}}
 		if err := c.Add(expr); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", expr, err, want)
 		}
@@ -205,7 +206,7 @@ func TestFailShortName(t *testing.T) {
 	g := sample()
 	g.Boxes[0].Group = "stop-the-world (GC mark termination)"
 	for _, name := range []string{"stop-the-world (GC mark termination)", "STW (GC mark termination)"} {
-		c := conditions{condition.List{About: []*condition.Measures{&graphMeasures}}}
+		c := conditions{condition.List{About: []*condition.Measures{&measures.Graph}}}
 		if err := c.Add("group(" + name + ").share-%>5"); err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +241,7 @@ func TestFailFlag(t *testing.T) {
 
 // An empty graph has no percentages.
 func TestConditionsOfNothing(t *testing.T) {
-	c := conditions{condition.List{About: []*condition.Measures{&graphMeasures}}}
+	c := conditions{condition.List{About: []*condition.Measures{&measures.Graph}}}
 	if err := c.Add("neck-%>0,idle-%>0,gc-%>0,in-c-%>0,parallelism>0,wall>0s"); err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +254,7 @@ func TestConditionsOfNothing(t *testing.T) {
 func TestUnknownLostCapacityFails(t *testing.T) {
 	g := sample()
 	g.SetProcs(0)
-	c := conditions{condition.List{About: []*condition.Measures{&graphMeasures}}}
+	c := conditions{condition.List{About: []*condition.Measures{&measures.Graph}}}
 	if err := c.Add("lost-%>1"); err != nil {
 		t.Fatal(err)
 	}

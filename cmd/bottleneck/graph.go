@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
-	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
@@ -46,7 +45,7 @@ Goroutines share a box if they have the same BY:
 Generations of the trace outside of -from and -to are not decoded. Goroutines
 that started in one of them are named by what they do later. For -group creator,
 region or task, everything before -from is decoded.`, f.run)
-	f.define(c, graphForms, &graphMeasures)
+	f.define(c, graphForms, &measures.Graph)
 	f.to.defineTop("groups", "15 in text and pictures, all in other forms")
 	fs, opt := c.Flags(), &f.opt.Bottle
 	defineGroup(fs, &opt.Group, "")
@@ -153,38 +152,3 @@ var graphForms = forms(func(g *bottle.Graph, d drawing) (*result.Table, error) {
 		"csv":   func(w io.Writer, g *bottle.Graph, d drawing) error { return text.TableCSV(w, g.Top(d.Top).Table()) },
 		"pprof": pprofForm(pprof.Profile, func(d drawing, g *bottle.Graph) *bottle.Graph { return g.Top(d.Top) }),
 	})
-
-var graphMeasures = condition.Measures{
-	Example: "parallelism<4",
-	Whole: []condition.Table{condition.Summary(bottle.Summary(), func(any, string) string {
-		return "lost capacity is not known, as GOMAXPROCS is not"
-	})},
-	Parts: "or share-%, lost-%, in-c-% or parallelism of one group, as group(NAME).share-%, by the name in the graph, short or in full.",
-	Filtered: []condition.Table{condition.Parts("group", "the graph has no group", []result.Column[groupOf]{
-		{Name: "share-%", Unit: result.Ratio, Quotient: result.Single, Value: result.Floats(func(b *groupOf) float64 { return ratio(b.Share, b.graph.Wall) })},
-		{Name: "lost-%", Unit: result.Ratio, Quotient: result.Single, Value: func(b *groupOf) (result.Value, bool) {
-			return result.Float(ratio(b.Lost, b.graph.Capacity)), b.graph.Capacity > 0 || b.graph.Wall <= 0
-		}},
-		{Name: "in-c-%", Unit: result.Ratio, Quotient: result.Single, Value: result.Floats(func(b *groupOf) float64 { return ratio(b.InC, b.graph.Wall) })},
-		{Name: "parallelism", Unit: result.Number, Quotient: result.Single, Value: result.Floats(func(b *groupOf) float64 { return b.Parallelism })},
-		{Name: "group", Unit: result.Func, Value: result.Lists(func(b *groupOf) []string {
-			if reason, stop := strings.CutPrefix(b.Group, "stop-the-world ("); stop {
-				return []string{b.Group, "STW (" + reason} // as in the table
-			}
-			return []string{b.Group}
-		})},
-	}, func(g *bottle.Graph) (rows []groupOf) {
-		for i := range g.Boxes {
-			rows = append(rows, groupOf{&g.Boxes[i], g})
-		}
-		return rows
-	})},
-}
-
-// groupOf is a box of a graph.
-type groupOf struct {
-	*bottle.Box
-	graph *bottle.Graph
-}
-
-func ratio(d, whole time.Duration) float64 { return float64(d) / float64(max(1, whole)) }

@@ -13,7 +13,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
-	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -40,7 +40,7 @@ The stacks of .pb.gz are those of the lost capacity: the call chain that waited
 and the one that ended the wait. Columns of text, for -by, are
 
 `+texts.String(), f.run)
-	f.define(c, ledgerForms, &ledgerMeasures)
+	f.define(c, ledgerForms, &measures.Ledger)
 	f.to.defineTop("rows", "20 in text, all in other forms; the other rows are summed")
 	opt := &f.opt.Bottle
 	defineBounds(c.Flags(), &opt.From, &opt.To)
@@ -83,48 +83,6 @@ var ledgerForms = forms(func(l *ledger.Ledger, d drawing) (*result.Table, error)
 	"json":  func(w io.Writer, l *ledger.Ledger, _ drawing) error { return ledger.WriteJSON(w, l) },
 	"pprof": pprofForm(pprof.Ledger, nil),
 })
-
-var ledgerMeasures = condition.Measures{
-	Example:  "lost>30%",
-	Whole:    []condition.Table{ledgerRows(ledgerOf)},
-	Filtered: []condition.Table{ledgerRows(ledgerOf)},
-	Parts:    "of all rows, or as NAME(FILTER) of those that have FILTER in a column of text, such as lost(idle), lost(mutex) or time(main.worker). A FILTER that is in no row is an error, unless a ? follows it. Values of time and lost may be parts of the capacity: lost>30%, lost>2s, queue>1s, count(gc-stop)>100.",
-}
-
-func ledgerOf(v any) *ledger.Ledger { return v.(*ledger.Ledger) }
-
-// ledgerRows returns the measures of the ledger of a result.
-func ledgerRows(of func(v any) *ledger.Ledger) condition.Table {
-	return condition.Table{Columns: result.Heads(ledger.Columns), Missing: "unknown name", Check: condition.OneOf(ledgerWords()),
-		Of: func(v any) *result.Table { return of(v).Table() }, Names: func(v any) []string { return namesOf(of(v)) }}
-}
-
-// namesOf returns the plain words, and the functions, lines and goroutines in a ledger.
-func namesOf(l *ledger.Ledger) []string {
-	names := ledgerWords()
-	for i := range l.Rows {
-		r := &l.Rows[i]
-		names = append(names, r.Group, r.Waker, r.Beside)
-		for _, p := range append([]timeline.Place{r.Site, r.WakerSite}, r.Callers...) {
-			names = append(names, p.Func, p.Source())
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// ledgerWords returns the plain words in a ledger.
-func ledgerWords() (words []string) {
-	for _, c := range ledger.Categories() {
-		words = append(words, string(c))
-	}
-	for _, w := range timeline.Waits() {
-		words = append(words, w.String())
-	}
-	words = append(words, ledger.None, ledger.Several)
-	slices.Sort(words)
-	return slices.Compact(words)
-}
 
 // defineBy adds -by.
 func (d *destination) defineBy(usage string) {

@@ -22,11 +22,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/diagnose"
-	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/spread"
 	"github.com/bottleneck-go/bottleneck/ledger"
-	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // mergeFlags holds the flags of merge.
@@ -382,48 +380,4 @@ func (f *mergeFlags) readAll(ctx context.Context, std stdio, sources []string, s
 		return errors.New("none of the sources could be read")
 	}
 	return nil
-}
-
-// Numbers of the groups of a result, to find outliers among the sources.
-
-func graphNumbers(g *bottle.Graph) spread.Numbers {
-	n := spread.Numbers{What: "share of the time", Unit: "ratio", Form: result.Ratio, Of: map[string]float64{"(idle)": ratio(g.Idle, g.Wall)}}
-	for i := range g.Boxes {
-		n.Of[g.Boxes[i].Group] += ratio(g.Boxes[i].Share, g.Wall)
-	}
-	return n
-}
-
-func ledgerNumbers(l *ledger.Ledger) spread.Numbers {
-	n := spread.Numbers{What: "part of the capacity", Unit: "ratio", Form: result.Ratio, Of: map[string]float64{}}
-	for i := range l.Rows {
-		n.Of[string(l.Rows[i].Category)] += ratio(l.Rows[i].Time, l.Capacity)
-	}
-	return n
-}
-
-func contentionNumbers(p *contention.Profile) spread.Numbers {
-	n := spread.Numbers{What: "goroutines that wait, on average", Unit: "goroutines", Form: result.Number, Of: map[string]float64{}}
-	for i := range p.Waits {
-		w := &p.Waits[i]
-		name := string(w.Kind)
-		if w.Lock != nil {
-			name += " " + w.Lock.Title()
-		}
-		n.Of[name] += ratio(w.Waited, p.Duration)
-	}
-	return n
-}
-
-func taskNumbers(p *granularity.Profile) spread.Numbers {
-	n := spread.Numbers{What: "mean cycles of a task", Unit: "cycles", Form: result.Count, Mean: true, Of: map[string]float64{}}
-	if p.ByTime() {
-		n.What, n.Unit, n.Form = "mean running time of a task", "nanoseconds", result.Duration
-	}
-	for i := range p.Classes {
-		if h := p.Granularity(&p.Classes[i]); h.Count() > 0 {
-			n.Of[p.Classes[i].Name] = h.Mean()
-		}
-	}
-	return n
 }

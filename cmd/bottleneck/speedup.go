@@ -1,14 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +13,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -38,7 +35,7 @@ func (f *speedupFlags) define(c *cobra.Command) {
 	fs.IntVarP(&f.opt.N, "number", "n", 0, "compare with `N` workers; default the most that exist at once, up to GOMAXPROCS")
 	fs.StringVar(&f.opt.Unit, "unit", "", "regions of `TYPE` are equal amounts of work: with them the estimate has a remainder, and two runs are checked for the same amount of work")
 	f.to.define(c, formsIn(stackForms))
-	f.fail.define(c, ", or 3 if the machine was disturbed", &stackMeasures)
+	f.fail.define(c, ", or 3 if the machine was disturbed", &measures.Stack)
 }
 
 // check rejects invalid flags.
@@ -138,7 +135,7 @@ func (f *speedupFlags) read(ctx context.Context, std stdio, traces []string) (st
 // stackForms are the forms of speedup stacks.
 var stackForms = forms(func(s []*speedup.Stack, _ drawing) (*result.Table, error) {
 	t := speedup.Table(s...)
-	t.Title = widest(s).Sentence()
+	t.Title = measures.Widest(s).Sentence()
 	return t, nil
 }, func(s []*speedup.Stack, d drawing) (*picture.Drawing, error) {
 	return picture.DrawStacks(s, d.picture())
@@ -146,65 +143,3 @@ var stackForms = forms(func(s []*speedup.Stack, _ drawing) (*result.Table, error
 	"text": func(w io.Writer, s []*speedup.Stack, d drawing) error { return text.WriteStacks(w, s, d.Options) },
 	"json": func(w io.Writer, s []*speedup.Stack, _ drawing) error { return speedup.WriteJSON(w, s...) },
 })
-
-// widest returns the stack with the most workers.
-func widest(stacks []*speedup.Stack) *speedup.Stack {
-	return slices.MaxFunc(stacks, func(a, b *speedup.Stack) int { return cmp.Compare(a.N, b.N) })
-}
-
-// stackMeasures are those of the stack with the most workers and, as NAME(N), of the stack with N.
-var stackMeasures = func() condition.Measures {
-	columns := slices.Concat(speedup.Summary(), speedup.UsageColumns(), []result.Column[speedup.Stack]{
-		{Name: "efficiency", Unit: result.Number, Help: "speedup ÷ N", Value: result.Floats(func(s *speedup.Stack) float64 { return s.Speedup / float64(max(1, s.N)) })},
-		{Name: "n", Value: result.Texts(func(s *speedup.Stack) string { return strconv.Itoa(s.N) })},
-	})
-	for _, c := range speedup.Delimiters() {
-		columns = append(columns, result.Column[speedup.Stack]{Name: c.String(), Unit: result.Number, Value: result.Floats(func(s *speedup.Stack) float64 { return s.Components[c] })})
-	}
-	table := func(stacks ...*speedup.Stack) *result.Table {
-		rows := make([]speedup.Stack, len(stacks))
-		for i, s := range stacks {
-			rows[i] = *s
-		}
-		return result.New(columns, rows, 0)
-	}
-	all := condition.Table{Columns: result.Heads(columns), Missing: "no stack has the number of workers",
-		Of: func(v any) *result.Table {
-			seen := map[int]bool{}
-			return table(slices.DeleteFunc(slices.Clone(v.([]*speedup.Stack)), func(s *speedup.Stack) bool {
-				again := seen[s.N]
-				seen[s.N] = true
-				return again
-			})...)
-		},
-		Check: func(filter string) error {
-			if n, err := strconv.Atoi(filter); err != nil || n < 1 {
-				return fmt.Errorf("want a number of workers, not %q", filter)
-			}
-			return nil
-		}}
-	whole := all
-	whole.Of = func(v any) *result.Table { return table(widest(v.([]*speedup.Stack))) }
-	return condition.Measures{Example: "'speedup(2)<1.6'", Whole: []condition.Table{whole}, Filtered: []condition.Table{all}, Runs: repeated,
-		Parts: "or a component, such as sync-mutex. It is that of the stack with the most workers, or that of N workers: speedup(2), efficiency(4), sync-mutex(4). Of repeated runs of scale, a condition on speedup or efficiency has to hold with 95 % confidence."}
-}()
-
-// repeated returns the speedup or the efficiency in each of the runs of a stack.
-func repeated(v any, m *condition.Measure) (values []float64, disturbed bool) {
-	stacks := v.([]*speedup.Stack)
-	s := widest(stacks)
-	if m.Filter != "" {
-		i := slices.IndexFunc(stacks, func(s *speedup.Stack) bool { return strconv.Itoa(s.N) == m.Filter })
-		if i < 0 {
-			return nil, false
-		}
-		s = stacks[i]
-	}
-	per := map[string]float64{"speedup": 1, "efficiency": float64(max(1, s.N))}[m.Name]
-	for _, run := range s.Runs {
-		if per > 0 && s.Speedup > 0 {
-			values = append(values, run/per)
-		}
-	}
-	return values, s.Disturbed
-}

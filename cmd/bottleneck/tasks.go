@@ -20,8 +20,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/granularity"
-	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
@@ -59,7 +59,7 @@ that without a trace.`, func(ctx context.Context, std stdio, args []string) erro
 		}
 		return f.run(ctx, std, args)
 	})
-	f.define(c, tasksForms, &tasksMeasures)
+	f.define(c, tasksForms, &measures.Tasks)
 	f.to.defineTop("classes with the largest sums", "12 in pictures, all in other forms")
 	fs := c.Flags()
 	defineRegexp(fs, &f.only, "class", "show only classes whose name matches `REGEXP`")
@@ -144,62 +144,6 @@ func (d drawing) largest(p *granularity.Profile) *granularity.Profile {
 	out := *p
 	out.Classes = p.Classes[:d.Top]
 	return &out
-}
-
-var tasksMeasures = condition.Measures{
-	Example: "fine-tasks-%>10",
-	Whole:   []condition.Table{condition.Summary(granularity.Summary(), lacksTasks)},
-	UnitOf: func(v any, m *condition.Measure) string {
-		switch {
-		case !slices.Contains([]string{"p50", "mean", "p99"}, m.Name):
-			return ""
-		case v.(*granularity.Profile).ByTime():
-			return "nanoseconds"
-		}
-		return "cycles"
-	},
-	Parts: "or p50, mean, p99, count or blocked-% of one class, as tasks(CLASS).p50.",
-	Filtered: []condition.Table{condition.Parts("tasks", "there are no tasks of class", []result.Column[classOf]{
-		{Name: "p50", Unit: result.Number, Quotient: result.Single, Value: ofGranularity(func(h *granularity.Histogram) float64 { return h.Quantile(.5) })},
-		{Name: "mean", Unit: result.Number, Quotient: result.Single, Value: ofGranularity((*granularity.Histogram).Mean)},
-		{Name: "p99", Unit: result.Number, Quotient: result.Single, Value: ofGranularity(func(h *granularity.Histogram) float64 { return h.Quantile(.99) })},
-		{Name: "count", Unit: result.Count, Value: result.Ints(func(c *classOf) int64 { return int64(c.Tasks) })},
-		{Name: "blocked-%", Unit: result.Ratio, Quotient: result.Single, Value: result.Floats(func(c *classOf) float64 { return c.BlockedNS.Sum() / max(1, c.WallNS.Sum()) })},
-		{Name: "class", Unit: result.Func, Value: result.Texts(func(c *classOf) string { return c.Name })},
-	}, func(p *granularity.Profile) (rows []classOf) {
-		for i := range p.Classes {
-			rows = append(rows, classOf{&p.Classes[i], p})
-		}
-		return rows
-	})},
-}
-
-// classOf is a class of a profile.
-type classOf struct {
-	*granularity.Class
-	profile *granularity.Profile
-}
-
-// ofGranularity returns values in cycles or, if cycles are unknown, in nanoseconds.
-func ofGranularity(of func(*granularity.Histogram) float64) func(*classOf) (result.Value, bool) {
-	return func(c *classOf) (result.Value, bool) {
-		h := c.profile.Granularity(c.Class)
-		return result.Float(of(h)), h.Count() > 0
-	}
-}
-
-func lacksTasks(v any, name string) string {
-	p := v.(*granularity.Profile)
-	measured := func(c granularity.Class) bool { return c.WallNS.Count() > 0 || p.Granularity(&c).Count() > 0 }
-	switch {
-	case !slices.ContainsFunc(p.Classes, measured):
-		return "no task was measured"
-	case name == "cycles/task":
-		return "a trace has no cycles: give -hz, or compare running/task"
-	case name == "running/task":
-		return "the length of a cycle is not known: compare cycles/task"
-	}
-	return ""
 }
 
 // sweep is an environment variable, or {NAME} in the arguments, with its values.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/measures"
 )
 
 func TestTasksFail(t *testing.T) {
@@ -53,7 +54,7 @@ func TestTasksFailErrors(t *testing.T) {
 		}
 		bottleneck(append([]string{"tasks", "-format", "csv"}, tt.args...)...).want(t, tt.status, out, tt.err)
 	}
-	running, err := tasksMeasures.Find("running/task")
+	running, err := measures.Tasks.Find("running/task")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,9 +16,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
-	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/ledger"
-	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
@@ -95,25 +93,10 @@ type diagnosis struct {
 	part    []string // flags that select the part, if not the whole trace
 }
 
-// verdictMeasures are those of the ledger, except that lost(FILTER) is that of the findings.
-var verdictMeasures = func() condition.Measures {
-	books := func(v any) *ledger.Ledger { return v.(*diagnosis).report.Ledger }
-	var kinds []string
-	for _, k := range diagnose.Kinds() {
-		kinds = append(kinds, string(k))
-	}
-	findings := ledgerRows(books)
-	findings.Columns, findings.Check = result.Heads(verdict.Columns[:1]), condition.OneOf(kinds)
-	findings.Of = func(v any) *result.Table { return v.(*diagnosis).Table() }
-	findings.Names = func(v any) []string { return append(namesOf(books(v)), kinds...) }
-	return condition.Measures{
-		Example: "lost>30%",
-		Whole: []condition.Table{ledgerRows(books), condition.Summary([]result.Column[diagnosis]{{Name: "wall", Unit: result.Duration, Help: "the wall time, as a duration: wall>2s",
-			Value: result.Ints(func(v *diagnosis) time.Duration { return v.Wall })}}, nil)},
-		Filtered: []condition.Table{findings, ledgerRows(books)},
-		Parts:    "or lost(KIND) of the findings of a kind, such as lost(lock) or lost(collector), or lost(FUNCTION) of those in a function, such as lost(main.worker); 0 if there is none. A function that the trace does not have is an error, unless a ? follows it: lost(main.worker?). Other columns of the ledger take a FILTER, such as time(mutex); see \"bottleneck help ledger\".",
-	}
-}()
+var verdictMeasures = measures.Verdict(func(v any) (*verdict.Verdict, *ledger.Ledger) {
+	d := v.(*diagnosis)
+	return d.Verdict, d.report.Ledger
+})
 
 // windows returns the graphs of the windows, with their verdicts; none if there are no windows.
 func (v *diagnosis) windows() []*bottle.Graph {
