@@ -318,10 +318,10 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		}
 		o.book(m, end, t.To == timeline.Waiting)
 		if t.To == timeline.Waiting {
-			o.threads.ran(m, t.Thread)
 			m.waitedAt = o.now
 		}
 		if !runs {
+			o.threads.ran(m, t.Thread, t.To == timeline.Waiting)
 			o.leave(m)
 		}
 	}

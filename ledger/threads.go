@@ -24,12 +24,18 @@ type turns struct {
 // pinnedSlices is the number of slices from which a match is not attributed to chance.
 const pinnedSlices = 1000
 
-// ran records a slice of a goroutine that ended in a wait.
-func (t *threads) ran(m *member, thread int64) {
+// ran records a slice of a goroutine, and whether it ended in a wait.
+func (t *threads) ran(m *member, thread int64, waits bool) {
 	if thread < 0 {
 		return
 	}
 	here := &t.of[uint64(thread)%uint64(len(t.of))]
+	if !waits {
+		if here.goroutine != m.g.ID {
+			*here = turns{m.g.ID, 0}
+		}
+		return
+	}
 	if m.thread != thread {
 		m.thread, m.slicesThere = thread, 0
 	}
