@@ -11,6 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
+	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
@@ -249,6 +250,9 @@ func (d *diagnosis) mergeLimited() {
 		for _, l := range limits {
 			if l.sort == workers && c.kind == Timer || !d.holds(l, c) { // a ticker sets the pace of workers
 				continue
+			}
+			if d.timesOf(c)[ledger.Syscall] > c.lost/2 {
+				break // without the limit, these calls hold processors, too
 			}
 			into := d.causeOf(key{kind: Limit, place: l.place})
 			into.inside = append(into.inside, inside{c.kind, c.place, d.atATime(c), d.didIn(c)})

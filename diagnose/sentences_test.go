@@ -516,6 +516,11 @@ func TestSentences(t *testing.T) {
 			advice:   "Raise the limit, if what those past it wait for can bear it."},
 		{rows: []ledger.Row{past("syscall")}, pairs: pair(contention.SemaphoreKind, stackOf("main.take", 3), "main.serve"), change: noGraph,
 			sentence: "A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average while others were in system calls at main.serve main.go:9."},
+		// Calls that hold processors do so without the limit, too.
+		{rows: []ledger.Row{{Category: ledger.Syscall, Group: "main.serve", Site: placeOf("main.serve", 9), Time: 900 * ms, Count: 900}, {Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.serve", 9), Wait: "syscall", Beside: ledger.None, Time: 100 * ms, Count: 9}},
+			pairs: pair(contention.SemaphoreKind, stackOf("main.take", 3), "main.serve"), change: noGraph,
+			sentence: "Long system calls at main.serve main.go:9 held processors for 45% of the capacity, and left 5% idle (900 calls).",
+			advice:   "Make fewer, larger calls. If they usually take less time, other programs may have used the processors."},
 		{rows: []ledger.Row{past("select")}, pairs: pair(contention.SemaphoreKind, stackOf("main.take", 3), "main.serve"), change: noGraph,
 			sentence: "A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average while others waited for a timer at main.serve main.go:9."},
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "main.take", Wait: "sleep", Beside: ledger.None, Time: time.Second, Count: 9}},
