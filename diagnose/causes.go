@@ -1082,12 +1082,25 @@ func command(r *ledger.Row) bool {
 
 // startsCommands reports whether the longest system calls of a cause start commands.
 func (d *diagnosis) startsCommands(c *cause) bool {
+	r := d.calls(c)
+	return c.kind == Syscalls && r != nil && command(r)
+}
+
+// waitsForCommands reports whether the system calls that start commands are so long that they wait
+// for these.
+func (d *diagnosis) waitsForCommands(c *cause) bool {
+	r := d.calls(c)
+	return d.startsCommands(c) && r.Time > time.Duration(r.Count)*longCall
+}
+
+// calls returns the row of the longest system calls of a cause, or nil.
+func (d *diagnosis) calls(c *cause) *ledger.Row {
 	for r := range d.rowsOf(c) {
 		if r.Category == ledger.Syscall {
-			return command(r)
+			return r
 		}
 	}
-	return false
+	return nil
 }
 
 // longCall is the mean length above which system calls count as blocking rather than computing. The

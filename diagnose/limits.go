@@ -244,7 +244,7 @@ func (d *diagnosis) mergePast() {
 func (d *diagnosis) mergeLimited() {
 	limits := d.allLimits()
 	for _, c := range d.causes {
-		if c.kind != Sleep && c.kind != Network && c.kind != Blocking && c.kind != Timer {
+		if c.kind != Sleep && c.kind != Network && c.kind != Blocking && c.kind != Timer && !d.waitsForCommands(c) {
 			continue
 		}
 		for _, l := range limits {
@@ -273,6 +273,8 @@ type inside struct {
 // didIn describes what goroutines did that waited outside the program.
 func (d *diagnosis) didIn(c *cause) string {
 	switch {
+	case d.startsCommands(c):
+		return "started commands and waited for them"
 	case d.forCommands(c):
 		return "waited for commands"
 	case d.throughFile(c):
@@ -444,7 +446,7 @@ func (d *diagnosis) doing(all []inside) string {
 		}
 	}
 	did := "others " + most.did
-	if mean > 0 {
+	if mean >= 0.005 {
 		did = format.Number(mean) + " " + most.did
 	}
 	switch {

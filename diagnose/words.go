@@ -92,7 +92,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		if c.name != severalPlaces && d.startsCommands(c) {
 			start := "Starting commands"
 			f.Advice = "A processor is held until the system has loaded the command. Start fewer commands that do more each, or do their work in the program."
-			if ratio(c.blocked, d.l.Capacity) >= 0.01 {
+			if ratio(c.blocked, d.l.Capacity) >= 0.01 || d.waitsForCommands(c) {
 				start += " and waiting for them"
 				f.Advice = "Run several at a time, or start fewer that do more each. A processor is held until the system has loaded a command; the trace does not cover what commands do after that."
 			}
@@ -315,7 +315,7 @@ func (d *diagnosis) forCommands(c *cause) bool {
 			sum += r.Time
 		}
 	}
-	return sum > c.lost/2
+	return sum > c.lost/2 || slices.ContainsFunc(c.inside, func(in inside) bool { return in.kind == Syscalls && c.kind == Limit })
 }
 
 // stays returns the longest running time of a goroutine if repairs of a cause shorten waits
