@@ -20,6 +20,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
+	"github.com/bottleneck-go/bottleneck/internal/trial"
 )
 
 // recordFlags holds the flags of record.
@@ -303,7 +304,7 @@ func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command [
 		return ran
 	})
 	if ran != nil && cmd.Process == nil {
-		return notRun(command[0], ran)
+		return trial.NotRun(command[0], ran)
 	}
 	if exit == nil {
 		return err
@@ -317,19 +318,6 @@ func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command [
 		return &programError{exit.ExitCode()}
 	}
 	return errors.Join(err, fmt.Errorf("%s: %v", command[0], exit))
-}
-
-// notRun returns the error of a program that could not be started; it returns others unchanged.
-func notRun(name string, err error) error {
-	var search *exec.Error
-	var start *os.PathError
-	switch {
-	case errors.As(err, &search):
-		return fmt.Errorf("cannot run %s: %w", name, search.Err)
-	case errors.As(err, &start) && start.Op == "fork/exec":
-		return fmt.Errorf("cannot run %s: %w", name, start.Err)
-	}
-	return err
 }
 
 // withoutExit removes the program's own failure from an error.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/internal/trial"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -146,7 +147,7 @@ func checkProgram(args []string) error {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return notRun(name, err)
+		return trial.NotRun(name, err)
 	}
 	if _, err := buildinfo.ReadFile(path); err != nil {
 		return fmt.Errorf("%s is not a Go program, so it has no execution trace", name)
@@ -163,42 +164,19 @@ func checkProgram(args []string) error {
 
 // keep moves the recordings out of dir, and returns the name of the longest, "" if there is none.
 func (f *runFlags) keep(std stdio, dir string) (longest string, err error) {
-	traces, err := recordings(dir)
+	traces, err := trial.Recordings(dir)
 	for _, of := range traces {
-		name := filepath.Join(f.dir, filepath.Base(of.name))
-		if err := copyFile(name, of.name); err != nil {
+		name := filepath.Join(f.dir, filepath.Base(of.Name))
+		if err := copyFile(name, of.Name); err != nil {
 			return longest, err
 		}
 		longest = cmp.Or(longest, name)
-		fmt.Fprintf(std.err, "bottleneck: recorded %s, %s\n", oneLine(name), bytesOf(of.size))
+		fmt.Fprintf(std.err, "bottleneck: recorded %s, %s\n", oneLine(name), bytesOf(of.Size))
 	}
 	if len(traces) > 1 {
 		fmt.Fprintf(std.err, "bottleneck: the verdict is that of %s, the largest of %d recordings\n", oneLine(longest), len(traces))
 	}
 	return longest, err
-}
-
-// recordingFile is a file with a recording.
-type recordingFile struct {
-	name string
-	size int64
-}
-
-// recordings returns the recordings in a directory, the largest first. An empty one has a reason.
-func recordings(dir string) (traces []recordingFile, err error) {
-	files, err := os.ReadDir(dir)
-	for _, f := range files {
-		if !strings.HasSuffix(f.Name(), ".trace") {
-			continue
-		}
-		st, err := f.Info()
-		if err != nil {
-			return nil, err
-		}
-		traces = append(traces, recordingFile{filepath.Join(dir, f.Name()), st.Size()})
-	}
-	slices.SortStableFunc(traces, func(a, b recordingFile) int { return cmp.Compare(b.size, a.size) })
-	return traces, err
 }
 
 // defineInstrument defines the flags that choose what a recording has.
@@ -271,7 +249,7 @@ func runCommand(std stdio, cmd *exec.Cmd, env []string, dir string) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
 	cmd.Env = append(cmd.Environ(), env...)
 	if err := cmd.Start(); err != nil {
-		return notRun(cmd.Args[0], err)
+		return trial.NotRun(cmd.Args[0], err)
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, forwarded(onTerminal(std.in))...)

@@ -22,6 +22,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
+	"github.com/bottleneck-go/bottleneck/internal/trial"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
@@ -165,7 +166,7 @@ func parseSweep(s string) (w sweep, err error) {
 type sweeper struct {
 	*tasksFlags
 	sweep
-	scaler *scaler
+	runner *trial.Runner
 }
 
 // sweepForms are the forms of the result.
@@ -193,7 +194,7 @@ func (f *tasksFlags) runSweep(ctx context.Context, std stdio, args []string) err
 		return err
 	}
 	defer os.RemoveAll(temp)
-	s.scaler = &scaler{flags: &scaleFlags{command: args}, std: std, temp: temp}
+	s.runner = newRunner(std, args, temp)
 	points, err := s.measure(ctx)
 	if err != nil {
 		return err
@@ -204,21 +205,21 @@ func (f *tasksFlags) runSweep(ctx context.Context, std stdio, args []string) err
 // measure runs the command for all values in turn, several times. The last run of each is traced;
 // the others are, too, unless the command is a test, which prints its time.
 func (s *sweeper) measure(ctx context.Context) (points []granularity.SweepPoint, err error) {
-	targets := make([]*target, len(s.values))
+	commands := make([]*trial.Command, len(s.values))
 	for i, value := range s.values {
 		points = append(points, granularity.SweepPoint{Value: value})
-		var command []string
-		for _, a := range s.scaler.flags.command {
-			command = append(command, strings.ReplaceAll(a, "{"+s.name+"}", value))
+		var args []string
+		for _, a := range s.runner.Args {
+			args = append(args, strings.ReplaceAll(a, "{"+s.name+"}", value))
 		}
-		if targets[i], err = newTarget(command); err != nil {
+		if commands[i], err = newCommand(args); err != nil {
 			return nil, err
 		}
 	}
 	for run := range s.runs + 1 {
-		for i, t := range targets {
+		for i, c := range commands {
 			p := &points[i]
-			took, err := s.run(ctx, t, p, run == s.runs)
+			took, err := s.run(ctx, c, p, run == s.runs)
 			if err != nil {
 				return nil, err
 			}
@@ -231,21 +232,21 @@ func (s *sweeper) measure(ctx context.Context) (points []granularity.SweepPoint,
 }
 
 // run runs the command once and returns how long it took. It sets the tasks of p if tasks is set.
-func (s *sweeper) run(ctx context.Context, t *target, p *granularity.SweepPoint, tasks bool) (time.Duration, error) {
-	s.scaler.env = []string{s.name + "=" + p.Value}
-	if t.isTest() && !tasks {
-		out, err := s.scaler.run(ctx, t.with(s.scaler.temp, "-count=1"), 0, nil)
+func (s *sweeper) run(ctx context.Context, c *trial.Command, p *granularity.SweepPoint, tasks bool) (time.Duration, error) {
+	s.runner.Env = []string{s.name + "=" + p.Value}
+	if c.IsTest() && !tasks {
+		out, err := s.runner.Untraced(ctx, c.With(s.runner.Temp, "-count=1"))
 		if err != nil {
 			return 0, err
 		}
-		_, ns, err := t.result(out)
+		_, ns, err := c.Result(out)
 		return time.Duration(ns), err
 	}
-	trace := filepath.Join(s.scaler.temp, "trace.out")
-	if _, err := s.scaler.traced(ctx, t, &scaleRun{trace: trace}); err != nil {
+	trace := filepath.Join(s.runner.Temp, "trace.out")
+	if _, err := s.runner.Traced(ctx, c, &trial.Run{Trace: trace}); err != nil {
 		return 0, err
 	}
-	report, err := s.scaler.recorded(ctx, trace, bn.Options{Want: bn.WantTasks, Tasks: s.opt.Tasks})
+	report, err := s.runner.Recorded(ctx, trace, bn.Options{Want: bn.WantTasks, Tasks: s.opt.Tasks})
 	if err != nil {
 		return 0, err
 	}
