@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,6 +23,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -78,7 +80,7 @@ func (a *analysis) run(ctx context.Context, std stdio, args []string, result fun
 			return errors.Join(err, failed)
 		}
 	}
-	a.to.draw.source = shownSource(in.label)
+	a.to.draw.source = shownSource(in.Label)
 	return errors.Join(err, a.to.write(std, v, a.forms), a.fail.check(std, condition.Of(v)))
 }
 
@@ -122,8 +124,8 @@ func shownSource(label string) string {
 }
 
 // analyze makes results of a trace. All commands use it to read traces.
-func analyze(ctx context.Context, in *input, r io.Reader, opt bn.Options) (*bn.Report, error) {
-	opt.Name, opt.Progress = in.label, in.decoded
+func analyze(ctx context.Context, in *input.Source, r io.Reader, opt bn.Options) (*bn.Report, error) {
+	opt.Name, opt.Progress = in.Label, in.Decoded
 	opt.Contention.Declared = instrument.Declarations()
 	return bn.Analyze(ctx, r, opt)
 }
@@ -132,15 +134,15 @@ func analyze(ctx context.Context, in *input, r io.Reader, opt bn.Options) (*bn.R
 // run of the same work with one worker.
 func readFile(ctx context.Context, std stdio, name, single string, opt bn.Options) (*bn.Report, error) {
 	if single != "" {
-		r, from, _, err := fileInput(single).openTrace(ctx, nil)
+		r, from, _, err := input.File(single).OpenTrace(ctx, nil)
 		if err != nil {
-			return nil, reading(err)
+			return nil, input.Reading(err)
 		}
 		defer r.Close()
 		opt.Single, opt.Speedup.SingleName = from, cmp.Or(opt.Speedup.SingleName, single)
 	}
-	in := fileInput(name)
-	in.label = cmp.Or(opt.Name, name)
+	in := input.File(name)
+	in.Label = cmp.Or(opt.Name, name)
 	a, err := readArtifact(ctx, std, in, opt, traceKind)
 	return a.Report, err
 }
@@ -311,25 +313,30 @@ func (a *app) limited(c *cobra.Command) {
 	})
 }
 
-// savedInput limits the size of a saved result, which takes about eight times its bytes in memory.
-func savedInput(ctx context.Context, r io.Reader) io.Reader {
-	limit := memory.Limit(ctx, 0)
-	return &savedReader{r: r, left: limit / 8, err: fmt.Errorf("%w: it is longer than %s, and the limit is %s; raise it with -memory",
-		memory.ErrLimit, memory.Text(limit/8), memory.Text(limit))}
-}
-
-type savedReader struct {
-	r    io.Reader
-	left int64
-	err  error
-}
-
-func (s *savedReader) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
-	if s.left -= int64(n); s.left < 0 {
-		return 0, s.err
+// oneInput returns the input of a command that reads one: the argument, or standard input.
+func oneInput(std stdio, args []string) (*input.Source, error) {
+	switch len(args) {
+	case 0:
+		return input.Find(std.in, "")
+	case 1:
+		return input.Find(std.in, args[0])
 	}
-	return n, err
+	return nil, usagef("more than one input: %q and %q", args[0], args[1])
+}
+
+// onceStdin rejects arguments that name standard input twice.
+func onceStdin(args []string) error {
+	if at := slices.Index(args, "-"); at >= 0 && slices.Contains(args[at+1:], "-") {
+		return usagef("standard input is named twice")
+	}
+	return nil
+}
+
+// urls adds the flags of a command that reads URLs.
+func (a *app) urls(c *cobra.Command) {
+	a.credentials.Header = http.Header{}
+	c.Flags().Func("header", "send the header `'NAME: VALUE'` with each request, except to other hosts after a redirect; may be repeated", a.credentials.Add)
+	c.Flags().StringVar(&a.credentials.Token, "token-file", "", "send \"Authorization: Bearer TOKEN\" with the token in `FILE`, for exporters/live with a token")
 }
 
 // guard is called with the memory limit of a command. It does nothing in tests.

@@ -20,6 +20,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -142,15 +143,15 @@ func defineKind(c *cobra.Command, k **kind, kinds []*kind, usage string) {
 
 // readArtifact reads a trace, of which it makes the first kind, or a saved result of one of the
 // kinds. With an error, the artifact may have the value of the part that could be read.
-func readArtifact(ctx context.Context, std stdio, in *input, opt bn.Options, kinds ...*kind) (artifact, error) {
-	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (artifact, error) {
+func readArtifact(ctx context.Context, std stdio, in *input.Source, opt bn.Options, kinds ...*kind) (artifact, error) {
+	return input.Read(ctx, std.progress, in, func(ctx context.Context, r io.Reader, head []byte) (artifact, error) {
 		return load(ctx, in, r, head, opt, kinds...)
 	})
 }
 
 // readKind reads an artifact of a kind or, if that is nil, of one of several kinds.
 func readKind(ctx context.Context, std stdio, source string, k *kind, kinds []*kind, opt bn.Options) (a artifact, err error) {
-	in, err := findInput(std, source)
+	in, err := input.Find(std.in, source)
 	if err != nil {
 		return a, err
 	}
@@ -159,7 +160,7 @@ func readKind(ctx context.Context, std stdio, source string, k *kind, kinds []*k
 		of = append([]*kind{k}, kinds...)
 	}
 	if a, err = readArtifact(ctx, std, in, opt, of...); err == nil && k != nil && a.kind != k {
-		err = usagef("-kind %s: %s is a %s", k.name, in.label, a.what)
+		err = usagef("-kind %s: %s is a %s", k.name, in.Label, a.what)
 	}
 	return a, err
 }
@@ -168,20 +169,20 @@ func readKind(ctx context.Context, std stdio, source string, k *kind, kinds []*k
 var traces sync.Mutex
 
 // load is readArtifact for an open input that begins with head.
-func load(ctx context.Context, in *input, r io.Reader, head []byte, opt bn.Options, kinds ...*kind) (a artifact, err error) {
-	if holdsJSON(head) {
+func load(ctx context.Context, in *input.Source, r io.Reader, head []byte, opt bn.Options, kinds ...*kind) (a artifact, err error) {
+	if input.HoldsJSON(head) {
 		data, err := io.ReadAll(r)
 		if err != nil {
-			return a, fileError(in.label, err)
+			return a, input.FileError(in.Label, err)
 		}
-		return artifactOfJSON(in.label, data, kinds...)
+		return artifactOfJSON(in.Label, data, kinds...)
 	}
 	traces.Lock()
 	defer traces.Unlock()
 	k := kinds[0]
-	a.kind, a.label = k, in.label
+	a.kind, a.label = k, in.Label
 	opt.Want |= k.want
-	opt.Speedup.MultiName = in.label
+	opt.Speedup.MultiName = in.Label
 	if a.Report, err = analyze(ctx, in, r, opt); a.Report == nil {
 		return a, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/chart"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/query"
 	"github.com/bottleneck-go/bottleneck/result"
 )
@@ -128,18 +129,18 @@ func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error
 	if err != nil {
 		return err
 	}
-	in.archives = true
-	rec, broken := readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*quanta.Recording, error) {
-		f.options.Name, f.options.Progress = in.label, in.decoded
+	in.Archives = true
+	rec, broken := input.Read(ctx, std.progress, in, func(ctx context.Context, r io.Reader, head []byte) (*quanta.Recording, error) {
+		f.options.Name, f.options.Progress = in.Label, in.Decoded
 		switch {
-		case holdsJSON(head):
-			return nil, usagef("%s is JSON: want a trace or an archive", in.label)
+		case input.HoldsJSON(head):
+			return nil, usagef("%s is JSON: want a trace or an archive", in.Label)
 		case !quanta.IsArchive(head):
 			return quanta.Read(ctx, r, f.options)
 		}
-		from, size, err := seekable(r)
+		from, size, err := input.Seekable(r)
 		if err != nil {
-			return nil, fileError(in.label, err)
+			return nil, input.FileError(in.Label, err)
 		}
 		return quanta.ReadArchiveAt(ctx, from, size, f.options)
 	})
@@ -150,7 +151,7 @@ func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error
 	if err != nil {
 		return err
 	}
-	f.to.draw.source = shownSource(in.label)
+	f.to.draw.source = shownSource(in.Label)
 	written := f.to.write(std, &counted{ctx, f, e}, countersForms)
 	var part *query.Error
 	if errors.As(written, &part) {

@@ -14,6 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/result"
 )
@@ -87,7 +88,7 @@ func (f *graphFlags) runRow(ctx context.Context, std stdio, args []string) error
 	var graphs []*bottle.Graph
 	var broken []error
 	for _, arg := range args {
-		in, err := findInput(std, arg)
+		in, err := input.Find(std.in, arg)
 		if err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ func (f *graphFlags) runRow(ctx context.Context, std stdio, args []string) error
 			return err
 		}
 		broken = append(broken, err)
-		names, graphs = append(names, runName(in.label)), append(graphs, read.value.(*bottle.Graph))
+		names, graphs = append(names, runName(in.Label)), append(graphs, read.value.(*bottle.Graph))
 	}
 	for i := range names {
 		if slices.Contains(names[:i], names[i]) {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,6 +21,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/input"
 )
 
 func read(t *testing.T, name string) []byte {
@@ -204,27 +204,6 @@ func TestInterrupt(t *testing.T) {
 	outcome{status, out.String(), errs.String()}.want(t, exitFailure, "", "bottleneck: interrupted\n")
 }
 
-// The wrapper of pipes loses no data, whatever the sizes of reads and writes.
-func TestInterruptible(t *testing.T) {
-	want := bytes.Repeat([]byte("0123456789abcdef"), 20_000)
-	r := interruptible(context.Background(), io.NopCloser(pipe(t, want)))
-	var got []byte
-	for size := 1; ; size = size*7%200_003 + 1 {
-		p := make([]byte, size)
-		n, err := r.Read(p)
-		got = append(got, p[:n]...)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%d bytes arrived of %d, or they differ", len(got), len(want))
-	}
-}
-
 // The error for an input of the wrong kind names the kind and the command that reads it.
 func TestWrongKind(t *testing.T) {
 	dir := t.TempDir()
@@ -382,8 +361,8 @@ func TestURLPassword(t *testing.T) {
 
 // The request fails if the server sends nothing, or stops sending.
 func TestURLTimeout(t *testing.T) {
-	defer func(d time.Duration) { patienceURL = d }(patienceURL)
-	patienceURL = 100 * time.Millisecond
+	defer func(d time.Duration) { input.Patience = d }(input.Patience)
+	input.Patience = 100 * time.Millisecond
 	s := service(t, read(t, phasesTrace))
 	bottleneck("graph", s.URL+"/silent").want(t, exitFailure, "", "/silent: the server has sent nothing for ")
 	r := bottleneck("graph", s.URL+"/stalled")
@@ -401,32 +380,6 @@ func TestURLInterrupt(t *testing.T) {
 		var out, errs bytes.Buffer
 		status := run(ctx, []string{"graph", s.URL + path}, nil, &out, &errs)
 		outcome{status, out.String(), errs.String()}.want(t, exitFailure, "", "bottleneck: interrupted\n")
-	}
-}
-
-// The progress states how long the server will be tracing.
-func TestURLProgress(t *testing.T) {
-	for _, tt := range []struct {
-		url   string
-		since time.Duration
-		bytes int64
-		want  string
-	}{
-		{"http://h/debug/pprof/trace?seconds=5", 2 * time.Second, 0, "fetching http://h/debug/pprof/trace?seconds=5: tracing, 2 of 5 s"},
-		{"http://h/debug/pprof/trace?seconds=5", 2 * time.Second, 1_250_000, "fetching http://h/debug/pprof/trace?seconds=5: tracing, 2 of 5 s, 1.25MB"},
-		{"http://h/debug/pprof/trace?seconds=5", 7 * time.Second, 3e9, "fetching http://h/debug/pprof/trace?seconds=5, 3GB"},
-		{"http://h/trace", time.Second, 2000, "fetching http://h/trace, 2kB"},
-		{"http://h/trace?seconds=x", time.Second, 0, "fetching http://h/trace?seconds=x"},
-	} {
-		u, err := url.Parse(tt.url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		in := urlInput(u)
-		in.meter.done.Store(tt.bytes)
-		if got := in.progress(tt.since); got != tt.want {
-			t.Errorf("progress %q, want %q", got, tt.want)
-		}
 	}
 }
 

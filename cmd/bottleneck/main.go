@@ -40,7 +40,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
+	"github.com/bottleneck-go/bottleneck/internal/misuse"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 	"github.com/bottleneck-go/bottleneck/internal/usage"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -65,7 +67,7 @@ type stdio struct {
 // app is one run of the command, with the flags that many subcommands share.
 type app struct {
 	stdio
-	credentials credentials
+	credentials input.Credentials
 	memory      int64 // limit in bytes; 0 means the default
 	unwritten   error // error of writing the help
 }
@@ -122,7 +124,7 @@ type action func(ctx context.Context, std stdio, args []string) error
 func (a *app) command(use, short, long string, do action) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Long: long, DisableFlagsInUseLine: true, Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, err := a.credentials.of(c.Context())
+			ctx, err := a.credentials.Of(c.Context())
 			if err != nil {
 				return err
 			}
@@ -137,14 +139,8 @@ func (a *app) command(use, short, long string, do action) *cobra.Command {
 		}}
 }
 
-// usageError is an error in the arguments: exit status 2.
-type usageError struct{ msg string }
-
-func (e *usageError) Error() string { return e.msg }
-
-func usagef(format string, args ...any) error {
-	return &usageError{fmt.Sprintf(format, args...)}
-}
+// usagef returns an error in the arguments: exit status 2.
+func usagef(format string, args ...any) error { return misuse.Errorf(format, args...) }
 
 // run runs the whole command, without the process around it.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -207,7 +203,7 @@ func subcommand(root *cobra.Command, name string) *cobra.Command {
 // isInput reports whether the first argument is the input of a verdict rather than a command. A
 // word with a dot or a slash is a file name, even if the file does not exist.
 func isInput(word string) bool {
-	if word == "-" || isURL(word) || !strings.HasPrefix(word, "-") && strings.ContainsAny(word, `./\`) {
+	if word == "-" || input.IsURL(word) || !strings.HasPrefix(word, "-") && strings.ContainsAny(word, `./\`) {
 		return true
 	}
 	_, err := os.Stat(word)
@@ -260,7 +256,7 @@ func doubleDashes(c *cobra.Command, args []string) []string {
 
 // status reports an error, one line each, and returns the exit status.
 func (a *app) status(ctx context.Context, c *cobra.Command, err error) int {
-	var usage *usageError
+	var usage *misuse.Error
 	var program *programError
 	for c.HasParent() && c.Parent().HasParent() {
 		c = c.Parent() // the shells of completion
@@ -269,17 +265,17 @@ func (a *app) status(ctx context.Context, c *cobra.Command, err error) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &program):
-		for _, e := range flatten(err) {
+		for _, e := range input.Flatten(err) {
 			if e != error(program) {
 				fmt.Fprintf(a.err, "bottleneck: %s: %s\n", c.Name(), oneLine(e.Error()))
 			}
 		}
 		return program.status
 	case errors.As(err, &usage) && !c.HasParent():
-		fmt.Fprintf(a.err, "bottleneck: %s\n", oneLine(usage.msg))
+		fmt.Fprintf(a.err, "bottleneck: %s\n", oneLine(usage.Error()))
 		return exitUsage
 	case errors.As(err, &usage):
-		fmt.Fprintf(a.err, "bottleneck: %s: %s (see \"bottleneck help %s\")\n", c.Name(), oneLine(usage.msg), c.Name())
+		fmt.Fprintf(a.err, "bottleneck: %s: %s (see \"bottleneck help %s\")\n", c.Name(), oneLine(usage.Error()), c.Name())
 		return exitUsage
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailure // the reader of the output, such as head, has closed it
@@ -288,25 +284,13 @@ func (a *app) status(ctx context.Context, c *cobra.Command, err error) int {
 		return exitFailure
 	}
 	exit := exitUnmeasurable
-	for _, e := range flatten(err) {
+	for _, e := range input.Flatten(err) {
 		fmt.Fprintf(a.err, "bottleneck: %s: %s\n", c.Name(), oneLine(e.Error()))
 		if disturbed := (*condition.Unmeasurable)(nil); !errors.As(e, &disturbed) {
 			exit = exitFailure
 		}
 	}
 	return exit
-}
-
-// flatten returns the parts of joined errors.
-func flatten(err error) (parts []error) {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []error{err}
-	}
-	for _, e := range joined.Unwrap() {
-		parts = append(parts, flatten(e)...)
-	}
-	return parts
 }
 
 // shortest returns the name of a flag for messages.
@@ -322,7 +306,7 @@ var wanted = map[string]string{"bool": "true or false, or nothing", "int": "a wh
 
 // flagError returns the error for an invalid flag, with a suggestion.
 func flagError(c *cobra.Command, err error) error {
-	var usage *usageError
+	var usage *misuse.Error
 	var unknown *pflag.NotExistError
 	var lacking *pflag.ValueRequiredError
 	var wrong *pflag.InvalidValueError

@@ -23,6 +23,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/spread"
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
@@ -111,7 +112,7 @@ func (f *mergeFlags) run(ctx context.Context, std stdio, args []string) error {
 // address returns the URL of the requested result, if the source is a service.
 func (f *mergeFlags) address(source string) string {
 	u, err := url.Parse(source)
-	if !isURL(source) || err != nil {
+	if !input.IsURL(source) || err != nil {
 		return source
 	}
 	asked := graphKind
@@ -120,9 +121,9 @@ func (f *mergeFlags) address(source string) string {
 	}
 	switch q := u.Query(); {
 	case strings.HasSuffix(u.Path, "/") || u.Path == "":
-		return below(u, asked.name, "format", "json", "seconds", formatSeconds(f.seconds)).String()
+		return input.Below(u, asked.name, "format", "json", "seconds", input.FormatSeconds(f.seconds)).String()
 	case kindNamed(path.Base(u.Path)) != nil && !q.Has("format") && !q.Has("debug"):
-		return below(u, "", "format", "json").String()
+		return input.Below(u, "", "format", "json").String()
 	}
 	return source
 }
@@ -288,14 +289,14 @@ var errTwoLists = usagef("standard input is a source and the list of -files-from
 // listed returns the sources including those of -files-from.
 func (f *mergeFlags) listed(ctx context.Context, std stdio, sources []string) ([]string, error) {
 	if f.filesFrom != "" {
-		in := fileInput(f.filesFrom)
+		in := input.File(f.filesFrom)
 		if f.filesFrom == "-" {
-			in = stdinInput(std.in)
+			in = input.Stdin(std.in)
 		}
 		if f.filesFrom == "-" && slices.Contains(sources, "-") {
 			return nil, errTwoLists
 		}
-		r, err := in.open(ctx, nil)
+		r, err := in.Open(ctx, nil)
 		if err != nil {
 			return nil, fmt.Errorf("-files-from: %w", err)
 		}
@@ -307,10 +308,10 @@ func (f *mergeFlags) listed(ctx context.Context, std stdio, sources []string) ([
 			}
 		}
 		if err := lines.Err(); err != nil {
-			return nil, fmt.Errorf("-files-from: %w", fileError(in.label, err))
+			return nil, fmt.Errorf("-files-from: %w", input.FileError(in.Label, err))
 		}
 		if len(sources) == 0 {
-			return nil, fmt.Errorf("-files-from: %s names no file or URL", in.label)
+			return nil, fmt.Errorf("-files-from: %s names no file or URL", in.Label)
 		}
 	}
 	seen := make(map[string]bool, len(sources))
@@ -333,7 +334,7 @@ func (f *mergeFlags) readAll(ctx context.Context, std stdio, sources []string, s
 		err  error
 	}
 	readers := min(8, runtime.GOMAXPROCS(0))
-	if slices.ContainsFunc(sources, isURL) {
+	if slices.ContainsFunc(sources, input.IsURL) {
 		readers = mergeServices
 	}
 	defer startProgress(std.err, func(time.Duration) string {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
+	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/internal/trial"
 )
@@ -118,7 +119,7 @@ func serviceURL(args []string) (*url.URL, error) {
 		return nil, usagef("more than one service: %q and %q", args[0], args[1])
 	}
 	u, err := url.Parse(args[0])
-	if err != nil || !isURL(args[0]) || u.Host == "" {
+	if err != nil || !input.IsURL(args[0]) || u.Host == "" {
 		return nil, usagef("%q is not the URL of a service, such as http://localhost:6060/debug/pprof/", args[0])
 	}
 	return u, nil
@@ -134,8 +135,8 @@ func (f *recordFlags) check() error {
 
 // traceURL returns the URL of the trace, derived from the URL of the service.
 func (f *recordFlags) traceURL() *url.URL {
-	mount, _ := mountOf(f.source, "/trace")
-	return below(mount, "trace", "seconds", formatSeconds(f.seconds))
+	mount, _ := input.Mount(f.source, "/trace")
+	return input.Below(mount, "trace", "seconds", input.FormatSeconds(f.seconds))
 }
 
 // run writes the trace as it arrives, and keeps a part: a recording cannot be repeated.
@@ -151,17 +152,17 @@ func (f *recordFlags) run(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	defer t.Discard()
-	in := urlInput(f.traceURL())
+	in := input.URL(f.traceURL())
 	var keeps time.Duration // time that the service's recorder keeps; 0 if unknown
-	in.answered = func(h http.Header) { keeps, _ = time.ParseDuration(h.Get("Bottleneck-Window")) }
-	n, broken := readInput(ctx, std, in, func(_ context.Context, from io.Reader, head []byte) (int64, error) {
+	in.Answered = func(h http.Header) { keeps, _ = time.ParseDuration(h.Get("Bottleneck-Window")) }
+	n, broken := input.Read(ctx, std.progress, in, func(_ context.Context, from io.Reader, head []byte) (int64, error) {
 		if !mayBeTrace(head) {
-			return 0, fmt.Errorf("%s: the answer is not an execution trace", in.label)
+			return 0, fmt.Errorf("%s: the answer is not an execution trace", in.Label)
 		}
-		return f.copyTrace(t, from, in.label)
+		return f.copyTrace(t, from, in.Label)
 	})
 	if n == 0 && broken == nil {
-		broken = fmt.Errorf("%s: the server sends nothing", in.label)
+		broken = fmt.Errorf("%s: the server sends nothing", in.Label)
 	}
 	if n == 0 {
 		return hinted(broken)
@@ -170,15 +171,15 @@ func (f *recordFlags) run(ctx context.Context, std stdio, args []string) error {
 		return errors.Join(broken, err)
 	}
 	if broken != nil {
-		broken = fmt.Errorf("%w; what had come is kept: %s in %s", broken, bytesOf(n), f.output)
+		broken = fmt.Errorf("%w; what had come is kept: %s in %s", broken, input.Bytes(n), f.output)
 		if ctx.Err() != nil {
-			fmt.Fprintf(std.err, "bottleneck: kept %s of the trace in %s\n", bytesOf(n), oneLine(f.output))
+			fmt.Fprintf(std.err, "bottleneck: kept %s of the trace in %s\n", input.Bytes(n), oneLine(f.output))
 			return broken
 		}
 	} else if _, terminal := terminalOf(std.err); terminal {
-		fmt.Fprintf(std.err, "Wrote %s, %s.\n", oneLine(f.output), bytesOf(n))
+		fmt.Fprintf(std.err, "Wrote %s, %s.\n", oneLine(f.output), input.Bytes(n))
 	}
-	if asked := seconds(f.seconds); keeps > 0 && keeps < asked {
+	if asked := input.Seconds(f.seconds); keeps > 0 && keeps < asked {
 		fmt.Fprintf(std.err, "bottleneck: the service keeps the last %v only: %v are not in %s\n", keeps, asked-keeps, oneLine(f.output))
 	}
 	return broken
@@ -186,8 +187,8 @@ func (f *recordFlags) run(ctx context.Context, std stdio, args []string) error {
 
 // hinted adds the correct path to the error for a path that the service does not serve.
 func hinted(err error) error {
-	var status *statusError
-	if errors.As(err, &status) && status.status == http.StatusNotFound || errors.Is(err, errNoGraph) {
+	var status *input.StatusError
+	if errors.As(err, &status) && status.Status == http.StatusNotFound || errors.Is(err, errNoGraph) {
 		return fmt.Errorf("%w; give the URL where the service has mounted exporters/live, or that of /debug/pprof/", err)
 	}
 	return err
@@ -226,7 +227,7 @@ func (f *recordFlags) copyTrace(t io.Writer, from io.Reader, label string) (n in
 func copyFile(name, from string) error {
 	f, err := os.Open(from)
 	if err != nil {
-		return fileError(from, err)
+		return input.FileError(from, err)
 	}
 	defer f.Close()
 	return atomicfile.Write(name, func(w io.Writer) error { _, err := io.Copy(w, f); return err })
@@ -261,7 +262,7 @@ func (f *recordFlags) parseProgram(rest, command []string) error {
 		return usagef("no output file: want -o FILE")
 	case f.period < 10*time.Microsecond:
 		return usagef("-period %v: want 10µs or more", f.period)
-	case f.serves != "" && !isURL(f.serves):
+	case f.serves != "" && !input.IsURL(f.serves):
 		return usagef("-trace-url %q is not a URL", f.serves)
 	}
 	if err := counters.CheckNames(f.names()); err != nil {
@@ -309,7 +310,7 @@ func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command [
 	if exit == nil {
 		return err
 	}
-	for _, e := range flatten(err) {
+	for _, e := range input.Flatten(err) {
 		if e != nil {
 			fmt.Fprintf(std.err, "bottleneck: %s\n", oneLine(e.Error()))
 		}
@@ -323,7 +324,7 @@ func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command [
 // withoutExit removes the program's own failure from an error.
 func withoutExit(err error, exit **exec.ExitError) error {
 	var rest []error
-	for _, e := range flatten(err) {
+	for _, e := range input.Flatten(err) {
 		if e != nil && !errors.As(e, exit) {
 			rest = append(rest, e)
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +25,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
 	"github.com/bottleneck-go/bottleneck/internal/access"
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
+	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -144,12 +143,12 @@ func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*rep
 	r := &reportReading{flags: f, data: &report.Data{Missing: map[string]string{}}, from: map[string]string{}}
 	var broken []error
 	for _, name := range files {
-		in, err := findInput(std, name)
+		in, err := input.Find(std.in, name)
 		if err != nil {
 			return nil, err
 		}
-		in.archives = true
-		partly, err := readInput(ctx, std, in, func(ctx context.Context, from io.Reader, head []byte) (bool, error) {
+		in.Archives = true
+		partly, err := input.Read(ctx, std.progress, in, func(ctx context.Context, from io.Reader, head []byte) (bool, error) {
 			return r.file(ctx, in, from, head)
 		})
 		if err != nil && !partly {
@@ -164,58 +163,42 @@ func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*rep
 }
 
 // file reads one file of any kind. With an error, partly reports whether a part was read.
-func (r *reportReading) file(ctx context.Context, in *input, from io.Reader, head []byte) (partly bool, err error) {
-	if holdsJSON(head) {
+func (r *reportReading) file(ctx context.Context, in *input.Source, from io.Reader, head []byte) (partly bool, err error) {
+	if input.HoldsJSON(head) {
 		data, err := io.ReadAll(from)
 		if err != nil {
-			return false, fileError(in.label, err)
+			return false, input.FileError(in.Label, err)
 		}
-		return false, r.json(in.label, data)
+		return false, r.json(in.Label, data)
 	}
-	again, size, err := seekable(from)
+	again, size, err := input.Seekable(from)
 	if err != nil {
-		return false, fileError(in.label, err)
+		return false, input.FileError(in.Label, err)
 	}
 	if r.trace != "" {
-		return false, usagef("two recordings, %s and %s: a page is about one", r.trace, in.label)
+		return false, usagef("two recordings, %s and %s: a page is about one", r.trace, in.Label)
 	}
-	r.trace = in.label
+	r.trace = in.Label
 	if quanta.IsArchive(head) {
 		return r.archive(ctx, in, again, size)
 	}
 	return r.readTrace(ctx, in, again, true)
 }
 
-type seeker interface {
-	io.ReadSeeker
-	io.ReaderAt
-}
-
-// seekable returns a reader that can be read several times: the file itself, or a copy in memory.
-func seekable(from io.Reader) (seeker, int64, error) {
-	if f, ok := from.(*os.File); ok {
-		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() {
-			return f, st.Size(), nil
-		}
-	}
-	data, err := io.ReadAll(from)
-	return bytes.NewReader(data), int64(len(data)), err
-}
-
 // archive reads the output of "bottleneck record -counters": a trace with samples.
-func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt, size int64) (partly bool, err error) {
-	rec, broken := quanta.ReadArchiveAt(ctx, from, size, quanta.Options{Group: r.flags.grouping, Name: in.label, Progress: in.decoded})
+func (r *reportReading) archive(ctx context.Context, in *input.Source, from io.ReaderAt, size int64) (partly bool, err error) {
+	rec, broken := quanta.ReadArchiveAt(ctx, from, size, quanta.Options{Group: r.flags.grouping, Name: in.Label, Progress: in.Decoded})
 	if rec == nil {
 		return false, broken
 	}
-	rec.Name = shownSource(in.label)
+	rec.Name = shownSource(in.Label)
 	r.data.Counters = rec
 	if broken != nil {
-		broken = fmt.Errorf("%s: %w", in.label, broken)
+		broken = fmt.Errorf("%s: %w", in.Label, broken)
 	}
 	trace, err := quanta.TraceIn(from, size)
 	if err != nil {
-		return false, errors.Join(broken, fmt.Errorf("%s: %w", in.label, err))
+		return false, errors.Join(broken, fmt.Errorf("%s: %w", in.Label, err))
 	}
 	if partly, err := r.readTrace(ctx, in, trace, false); err != nil {
 		return partly, err
@@ -224,7 +207,7 @@ func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt
 }
 
 // readTrace makes all results of a trace in one pass.
-func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader, counted bool) (partly bool, err error) {
+func (r *reportReading) readTrace(ctx context.Context, in *input.Source, from io.Reader, counted bool) (partly bool, err error) {
 	f, d := r.flags, r.data
 	opt := bn.Options{Want: bn.WantInfo}
 	single := bottle.NewObserver(bottle.Options{Group: bottle.ByGoroutine})
@@ -232,7 +215,7 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader
 	var rows *quanta.Observer
 	if f.page() {
 		opt.Want = bn.WantVerdict | bn.WantContention | bn.WantSpeedup
-		opt.Bottle.Group, opt.Speedup.MultiName = f.grouping, shownSource(in.label)
+		opt.Bottle.Group, opt.Speedup.MultiName = f.grouping, shownSource(in.Label)
 		opt.Plan = func(opt *bn.Options, info *timeline.Info) {
 			window := f.window
 			if window == 0 {
@@ -242,7 +225,7 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader
 			inWindows = tracetasks.NewObserver(tracetasks.Options{Window: window})
 			opt.Observers = append(opt.Observers, inWindows, single)
 			if counted {
-				rows = quanta.NewObserver(quanta.Options{Group: f.grouping, Name: shownSource(in.label)})
+				rows = quanta.NewObserver(quanta.Options{Group: f.grouping, Name: shownSource(in.Label)})
 				opt.Observers = append(opt.Observers, rows)
 			}
 		}
@@ -287,13 +270,13 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader
 }
 
 // pass reads a trace for the page, and writes it to the Perfetto files at the same time.
-func (r *reportReading) pass(ctx context.Context, in *input, from io.Reader, opt bn.Options, files []string) (report *bn.Report, err error) {
+func (r *reportReading) pass(ctx context.Context, in *input.Source, from io.Reader, opt bn.Options, files []string) (report *bn.Report, err error) {
 	if len(files) == 0 {
 		return analyze(ctx, in, from, opt)
 	}
 	var missing error
 	err = atomicfile.Write(files[0], func(w io.Writer) error {
-		o, finish := perfetto.New(w, shownSource(in.label))
+		o, finish := perfetto.New(w, shownSource(in.Label))
 		opt.Observers = append(opt.Observers, o)
 		if report, missing = r.pass(ctx, in, from, opt, files[1:]); report == nil || ctx.Err() != nil {
 			return errors.Join(missing, finish())

@@ -22,6 +22,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/trial"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -128,7 +129,7 @@ func (f *runFlags) runServing(ctx context.Context, std stdio, args []string) err
 	if err != nil {
 		return ran
 	}
-	fmt.Fprintf(std.err, "bottleneck: recorded %s, %s\n", oneLine(name), bytesOf(st.Size()))
+	fmt.Fprintf(std.err, "bottleneck: recorded %s, %s\n", oneLine(name), input.Bytes(st.Size()))
 	fmt.Fprintln(std.out)
 	return errors.Join(f.verdict.run(context.WithoutCancel(ctx), std, []string{name}), ran)
 }
@@ -171,7 +172,7 @@ func (f *runFlags) keep(std stdio, dir string) (longest string, err error) {
 			return longest, err
 		}
 		longest = cmp.Or(longest, name)
-		fmt.Fprintf(std.err, "bottleneck: recorded %s, %s\n", oneLine(name), bytesOf(of.Size))
+		fmt.Fprintf(std.err, "bottleneck: recorded %s, %s\n", oneLine(name), input.Bytes(of.Size))
 	}
 	if len(traces) > 1 {
 		fmt.Fprintf(std.err, "bottleneck: the verdict is that of %s, the largest of %d recordings\n", oneLine(longest), len(traces))

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -112,7 +111,7 @@ func (f *scaleFlags) run(ctx context.Context, std stdio, args []string) (err err
 	if err := f.to.settle(std); err != nil {
 		return err
 	}
-	command, err := newCommand(f.command)
+	command, err := trial.New(f.command)
 	if err != nil {
 		return err
 	}
@@ -144,19 +143,9 @@ func (f *scaleFlags) run(ctx context.Context, std stdio, args []string) (err err
 	return f.show(ctx, std, taken)
 }
 
-// newCommand returns a command that can be run several times.
-func newCommand(args []string) (*trial.Command, error) {
-	c, err := trial.New(args)
-	if wrong := trial.Misuse(""); errors.As(err, &wrong) {
-		err = usagef("%s", wrong)
-	}
-	return c, err
-}
-
 // newRunner returns a runner of a command whose traces are in temp.
 func newRunner(std stdio, args []string, temp string) *trial.Runner {
-	return &trial.Runner{Args: args, Temp: temp,
-		Progress: func(say func(time.Duration) string) func() { return startProgress(std.err, say) },
+	return &trial.Runner{Args: args, Temp: temp, Progress: std.progress,
 		Read: func(ctx context.Context, trace string, opt bn.Options) (*bn.Report, error) {
 			return readFile(ctx, std, trace, "", opt)
 		}}

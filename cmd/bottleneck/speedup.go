@@ -13,6 +13,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -94,7 +95,7 @@ func (f *speedupFlags) parse(traces []string) error {
 		return usagef("-generations, -during and -outside are for estimates of one run (-estimate): of two runs, the parts need not be the same work")
 	}
 	for _, name := range traces {
-		if isURL(name) || name == "-" {
+		if input.IsURL(name) || name == "-" {
 			return usagef("%s: traces are read twice, so they have to be files; \"bottleneck record\" makes one of a service", name)
 		}
 	}

@@ -212,7 +212,7 @@ func (s *sweeper) measure(ctx context.Context) (points []granularity.SweepPoint,
 		for _, a := range s.runner.Args {
 			args = append(args, strings.ReplaceAll(a, "{"+s.name+"}", value))
 		}
-		if commands[i], err = newCommand(args); err != nil {
+		if commands[i], err = trial.New(args); err != nil {
 			return nil, err
 		}
 	}

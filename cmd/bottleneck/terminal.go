@@ -41,6 +41,11 @@ func textOn(w any) text.Options {
 // progressDelay is the time after which a command shows progress.
 const progressDelay = 500 * time.Millisecond
 
+// progress returns startProgress on the standard error.
+func (s stdio) progress(say func(since time.Duration) string) (stop func()) {
+	return startProgress(s.err, say)
+}
+
 // startProgress shows what say returns as a line on a terminal, after a delay. stop erases it.
 func startProgress(w io.Writer, say func(since time.Duration) string) (stop func()) {
 	t, ok := terminalOf(w)

@@ -19,18 +19,3 @@ func TestFitLine(t *testing.T) {
 		}
 	}
 }
-
-func TestMeter(t *testing.T) {
-	var m meter
-	if got := m.String(); got != "" {
-		t.Errorf("%q before the first byte", got)
-	}
-	m.decoded(5_000_000, -1)
-	if got := m.String(); got != ": 5MB" {
-		t.Errorf("%q", got)
-	}
-	m.decoded(5_000_000, 20_000_000)
-	if got := m.String(); got != ": 25% of 20MB" {
-		t.Errorf("%q", got)
-	}
-}

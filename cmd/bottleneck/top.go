@@ -8,9 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +20,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/chart"
+	"github.com/bottleneck-go/bottleneck/internal/input"
 )
 
 // topFlags holds the flags of top.
@@ -130,8 +129,8 @@ func (f *topFlags) open(ctx context.Context, std stdio, u *url.URL) (topSource, 
 	}
 	defer startProgress(std.err, func(time.Duration) string { return "asking " + u.Redacted() })()
 	_, err := source.next(ctx)
-	var status *statusError
-	if err == nil || errors.As(err, &status) && status.status == http.StatusServiceUnavailable {
+	var status *input.StatusError
+	if err == nil || errors.As(err, &status) && status.Status == http.StatusServiceUnavailable {
 		return source, nil
 	}
 	return source, fmt.Errorf("%s: %w", u.Redacted(), hinted(err))
@@ -391,32 +390,32 @@ var errNoGraph = errors.New("the answer is not a bottle graph")
 
 // service returns the source of a URL. traces is set for net/http/pprof, whose traces top analyzes.
 func (f *topFlags) service(u *url.URL) (s topSource, traces bool) {
-	address, traces := mountOf(u, "/graph")
+	address, traces := input.Mount(u, "/graph")
 	s.label, s.pace = address.Redacted(), time.Second
 	period := cmp.Or(f.seconds, 2)
 	if traces {
 		period = cmp.Or(f.seconds, 1)
-		s.pace = max(3*time.Second, 3*seconds(period))
-		s.note = fmt.Sprintf("Traces of net/http/pprof, of %v each: slower, and dearer for the service.", seconds(period))
-		address = below(address, "trace", "seconds", formatSeconds(period))
+		s.pace = max(3*time.Second, 3*input.Seconds(period))
+		s.note = fmt.Sprintf("Traces of net/http/pprof, of %v each: slower, and dearer for the service.", input.Seconds(period))
+		address = input.Below(address, "trace", "seconds", input.FormatSeconds(period))
 	} else {
-		address = below(address, "graph", "format", "json", "seconds", formatSeconds(period))
+		address = input.Below(address, "graph", "format", "json", "seconds", input.FormatSeconds(period))
 	}
 	s.next = func(ctx context.Context) (*bottle.Graph, error) {
-		ctx, cancel := context.WithTimeout(ctx, topPatience+seconds(period))
+		ctx, cancel := context.WithTimeout(ctx, topPatience+input.Seconds(period))
 		defer cancel()
-		resp, err := fetch(ctx, address)
+		resp, err := input.Fetch(ctx, address)
 		if err != nil {
 			return nil, causeOf(err)
 		}
 		defer resp.Body.Close()
-		from, head := peek(resp.Body)
-		if holdsJSON(head) {
-			from = savedInput(ctx, from)
+		from, head := input.Peek(resp.Body)
+		if input.HoldsJSON(head) {
+			from = input.Saved(ctx, from)
 		} else if !traces {
 			return nil, errNoGraph
 		}
-		a, err := load(ctx, &input{label: "the answer"}, from, head, bn.Options{Bottle: bottle.Options{Group: f.group}}, graphKind)
+		a, err := load(ctx, &input.Source{Label: "the answer"}, from, head, bn.Options{Bottle: bottle.Options{Group: f.group}}, graphKind)
 		switch {
 		case a.value != nil:
 			return a.value.(*bottle.Graph), nil
@@ -426,32 +425,6 @@ func (f *topFlags) service(u *url.URL) (s topSource, traces bool) {
 		return nil, causeOf(err)
 	}
 	return s, traces
-}
-
-// mountOf returns the URL of the handlers that serve a page, and whether it is net/http/pprof.
-func mountOf(u *url.URL, page string) (mount *url.URL, pprof bool) {
-	at := strings.TrimRight(u.Path, "/")
-	if before, _, found := strings.Cut(at+"/", "/debug/pprof/"); found {
-		return withPath(u, before+"/debug/pprof/"), true
-	}
-	return withPath(u, strings.TrimSuffix(at, page)+"/"), false
-}
-
-func withPath(u *url.URL, path string) *url.URL {
-	out := *u
-	out.Path, out.RawPath, out.Fragment = path, "", ""
-	return &out
-}
-
-// below returns a URL below a mount point, with parameters added to those of the user.
-func below(mount *url.URL, name string, parameters ...string) *url.URL {
-	out := withPath(mount, path.Join("/", mount.Path, name))
-	q := out.Query()
-	for i := 0; i+1 < len(parameters); i += 2 {
-		q.Set(parameters[i], parameters[i+1])
-	}
-	out.RawQuery = q.Encode()
-	return out
 }
 
 // causeOf returns an error without the URL, which is shown above it.
@@ -465,8 +438,3 @@ func causeOf(err error) error {
 	}
 	return ue.Err
 }
-
-func seconds(s float64) time.Duration { return time.Duration(min(s, 1e9) * float64(time.Second)) }
-
-// formatSeconds formats the parameter of a URL.
-func formatSeconds(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) }

@@ -16,6 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/verdict"
@@ -172,7 +173,7 @@ func (f *verdictFlags) judged(a artifact) (any, error) {
 			return nil, err
 		}
 	}
-	if a.Info != nil && a.label != "-" && !isURL(a.label) { // a trace
+	if a.Info != nil && a.label != "-" && !input.IsURL(a.label) { // a trace
 		v.file = a.label
 	}
 	v.Verdict = a.Verdict
