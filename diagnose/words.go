@@ -263,7 +263,7 @@ const maxWaking = 10 * time.Microsecond
 // waits may be most of what the program would still do, and none for a lock that is often waited for:
 // goroutines may also have spun for it, and got it.
 func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
-	if d.forCommands(c) {
+	if d.forCommands(c) || d.readsCommand(c) {
 		f.Gain, f.Basis = 0, commandsBasis
 		return
 	}
@@ -565,7 +565,10 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 func (d *diagnosis) network(f *verdict.Finding, c *cause, at, lost string) {
 	times, what := d.times(c, "time", "times"), "the network"
 	f.Advice = d.dialed(c) + "The other end sets the pace: have more requests under way at a time, or make it faster."
-	if d.throughFile(c) {
+	switch {
+	case d.readsCommand(c):
+		what, times, f.Advice = "a command (os/exec)", "", slowCommand
+	case d.throughFile(c):
 		what = "a pipe or a device"
 		f.Advice = "The other end sets the pace. If that is a command: " + strings.ToLower(slowCommand[:1]) + slowCommand[1:]
 	}
@@ -589,6 +592,14 @@ func (d *diagnosis) network(f *verdict.Finding, c *cause, at, lost string) {
 // throughFile reports whether a cause waits mostly for a file, through the network poller.
 func (d *diagnosis) throughFile(c *cause) bool {
 	return c.kind == Network && d.mostly(c, func(r *ledger.Row) bool { return d.waitsIn(r.Site, contention.NetworkKind, "os.(*File).") })
+}
+
+// readsCommand reports whether a cause is reading from pipes in goroutines of os/exec, or in a function
+// that also starts commands or waits for them: it reads their output.
+func (d *diagnosis) readsCommand(c *cause) bool {
+	fn := symbol.Enclosing(c.place.Func)
+	started := fn != "" && slices.ContainsFunc(d.l.Rows, func(r ledger.Row) bool { return command(&r) && symbol.Enclosing(r.Site.Func) == fn })
+	return d.throughFile(c) && (started || d.mostly(c, func(r *ledger.Row) bool { return strings.HasPrefix(r.Group, "os/exec.") }))
 }
 
 // mostly reports whether rows like that are nearly all of a cause.

@@ -110,7 +110,7 @@ type Row struct {
 	// than a thousandth of the capacity have callers only at go statements.
 	Callers []timeline.Place `json:"callers,omitempty"`
 	// Callee is the function that Site called, for system calls and waits for them, such as
-	// os.(*File).Sync. It comes from the same call chain as Callers.
+	// os.(*File).Sync. It comes from the call chain that accounts for most of Time.
 	Callee string `json:"callee,omitempty"`
 	// Wait is what the goroutine that ran next had waited for, as in timeline.Wait. For code,
 	// it is the kind of lock whose methods contained samples of the CPU profiler: goroutines

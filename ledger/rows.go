@@ -572,10 +572,13 @@ func (o *Observer) Ledger() *Ledger {
 	for _, f := range joined {
 		f.Queue = time.Duration(f.queue >> fixedBits)
 		left -= f.Queue
-		if f.Time >= l.Capacity/1000 || f.Wait == timeline.WaitCreated.String() { // skip the many small rows to save memory
-			var s *timeline.Stack
-			s, f.Callers = most(f.stacks)
-			if f.Category == Syscall || f.Wait == timeline.WaitSyscall.String() {
+		large, calls := f.Time >= l.Capacity/1000 || f.Wait == timeline.WaitCreated.String(), f.Category == Syscall || f.Wait == timeline.WaitSyscall.String()
+		if large || calls {
+			s, callers := most(f.stacks)
+			if large { // skip the many small rows to save memory
+				f.Callers = callers
+			}
+			if calls {
 				f.Callee = callee(s)
 			}
 			if f.Category == Code && time.Duration(f.blocked) < f.Time/2 && shares(s) {
