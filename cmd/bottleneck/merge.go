@@ -44,11 +44,10 @@ func (a *app) merge() *cobra.Command {
 Merge sums graphs or profiles of several instances of a program into one, with
 one box or row for each group, and the number of instances.
 
-It reads execution traces, and the JSON of graph, ledger, contention, tasks and
-critical
-and of package exporters/live. All must be of one kind. "go tool pprof -proto"
-merges .pb.gz. A URL that ends in a slash is the place where a service has
-mounted exporters/live: merge requests the -kind from there.
+It reads execution traces, and the JSON of graph, ledger, contention, tasks,
+critical and of package exporters/live. All must be of one kind. "go tool pprof
+-proto" merges .pb.gz. A URL that ends in a slash is the place where a service
+has mounted exporters/live: merge requests the -kind from there.
 
 Times are sums over the instances; percentages, the parallelism and other means
 are those of an instance on average. The number of processors is that of the
