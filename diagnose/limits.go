@@ -251,7 +251,7 @@ func (d *diagnosis) mergeLimited() {
 			if l.sort == workers && c.kind == Timer || !d.holds(l, c) { // a ticker sets the pace of workers
 				continue
 			}
-			if d.timesOf(c)[ledger.Syscall] > c.lost/2 {
+			if d.timesOf(c)[ledger.Syscall] > c.lost/2 && !d.waitsForCommands(c) {
 				break // without the limit, these calls hold processors, too
 			}
 			into := d.causeOf(key{kind: Limit, place: l.place})
@@ -310,7 +310,9 @@ func (d *diagnosis) holds(l *limit, c *cause) bool {
 	for _, i := range c.rows {
 		// A server in the same program answers those past a limit of connections.
 		r := &d.l.Rows[i]
-		if (d.past(l, r.Group) || d.past(l, d.servedBy(r.Group).group) || asks && d.answers(r.Group)) && r.Site != l.place {
+		if k, ok := d.keyOf(r); ok && k.kind == Serial && d.past(l, k.name) { // ran alone to start commands
+			held += r.Time
+		} else if (d.past(l, r.Group) || d.past(l, d.servedBy(r.Group).group) || asks && d.answers(r.Group)) && r.Site != l.place {
 			held += r.Time
 		}
 	}

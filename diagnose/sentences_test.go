@@ -473,8 +473,8 @@ func TestSentences(t *testing.T) {
 			sentence: "Goroutines of main.take wait for one another at main.take main.go:3, which kept 50% of the capacity idle: 3.00 waited on average."},
 		{rows: []ledger.Row{past("sleep")}, pairs: pair(contention.ChanSendKind, stackOf("main.take", 3), "main.serve"), change: noGraph,
 			sentence: "The limit of how many main.serve work at a time, waited for at main.take main.go:3, kept 50% of the capacity idle: 3.00 waited on average while others slept at main.serve main.go:9."},
-		{rows: []ledger.Row{{Category: ledger.Syscall, Group: "main.serve", Site: placeOf("main.run", 3), Callee: "os/exec.(*Cmd).Run", Time: 600 * ms, Count: 3000}, {Category: ledger.NoWork, Beside: "main.serve", Time: 400 * ms, Count: 1}}, pairs: pair(contention.ChanSendKind, stackOf("main.take", 3), "main.serve"), change: noGraph,
-			sentence: "The limit of how many main.serve work at a time, waited for at main.take main.go:3, kept 50% of the capacity idle: 3.00 waited on average while others started commands and waited for them at main.run main.go:3.",
+		{rows: []ledger.Row{{Category: ledger.Syscall, Group: "main.serve", Site: placeOf("main.run", 3), Callee: "os/exec.(*Cmd).Run", Time: 600 * ms, Count: 3000}, {Category: ledger.NoWork, Beside: "main.serve", Time: time.Second, Count: 1}}, pairs: pair(contention.ChanSendKind, stackOf("main.take", 3), "main.serve"), change: noGraph,
+			sentence: "The limit of how many main.serve work at a time, waited for at main.take main.go:3, kept 80% of the capacity idle: 3.00 waited on average while others started commands and waited for them at main.run main.go:3.",
 			advice:   "Have more of them work at a time, if what they wait for can bear it."},
 		// A server's goroutines have several names.
 		{rows: []ledger.Row{past("sleep")}, pairs: pair(contention.ChanSendKind, stackOf("main.accept", 3), "main.close"),
