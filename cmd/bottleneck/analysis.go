@@ -9,10 +9,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,9 +21,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // analysis is a command that reads one input, writes the result in the requested forms, and checks
@@ -42,7 +40,7 @@ type analysis struct {
 func (a *analysis) define(c *cobra.Command, forms formsOf, about *condition.Measures) {
 	a.flags, a.forms = c.Flags(), forms
 	a.to.define(c, formsIn(forms))
-	definePart(a.flags, &a.opt.Bottle.Part)
+	flags.Part(a.flags, &a.opt.Bottle.Part)
 	if about != nil {
 		a.fail.define(c, "", about)
 	}
@@ -51,7 +49,7 @@ func (a *analysis) define(c *cobra.Command, forms formsOf, about *condition.Meas
 // settle rejects invalid common flags. With -during, the pass over the trace cuts the time.
 func (a *analysis) settle(std stdio) error {
 	opt := &a.opt.Bottle
-	if err := checkBounds(a.flags, opt.From, opt.To); err != nil {
+	if err := flags.CheckBounds(a.flags, opt.From, opt.To); err != nil {
 		return err
 	}
 	if opt.Part.During != "" {
@@ -165,137 +163,6 @@ func rejectTraceFlags(flags *pflag.FlagSet, a artifact) (err error) {
 	return err
 }
 
-// definePart adds -generations, -during and -outside.
-func definePart(fs *pflag.FlagSet, part *timeline.Part) {
-	fs.Var(&parsedFlag{set: func(s string) error {
-		p, err := parsePart(s)
-		part.First, part.Last = p.First, p.Last
-		return err
-	}}, "generations", "read only the generations `A:B` of a trace, about a second each, counted from 1; A: is to the end")
-	during := func(outside bool) func(string) error {
-		return func(s string) error {
-			if s == "" {
-				return errors.New("want a part of the time")
-			}
-			if part.During != "" {
-				return errors.New("one -during or -outside at a time")
-			}
-			part.During, part.Outside = s, outside
-			return part.CheckValid()
-		}
-	}
-	const parts = "region:NAME, task:TYPE, gc, gc:N or marker:A..B (messages of trace.Log)"
-	fs.Var(&parsedFlag{set: during(false)}, "during", "analyze only a `PART` of the time, such as region:checkout: "+parts)
-	fs.Var(&parsedFlag{set: during(true)}, "outside", "analyze all but a `PART` of the time: "+parts)
-}
-
-// defineGroup adds -group; of begins its help.
-func defineGroup(fs *pflag.FlagSet, group *bottle.Grouping, of string) {
-	parsed(fs, group, "group", "function", of+"group goroutines `BY` function, start, creator, goroutine, region, task, kind or /regexp/; see \"bottleneck help graph\"", bottle.ParseGrouping)
-}
-
-// defineWindow adds -window.
-func defineWindow(fs *pflag.FlagSet, window *time.Duration, help string) {
-	parsed(fs, window, "window", "", help, func(s string) (d time.Duration, err error) {
-		if d, err = time.ParseDuration(s); err != nil || d <= 0 {
-			err = errors.New("want a positive duration, such as 500ms")
-		}
-		return d, err
-	})
-}
-
-// defineBounds adds -from and -to.
-func defineBounds(fs *pflag.FlagSet, from, to *time.Duration) {
-	fs.DurationVar(from, "from", 0, "begin `DURATION` after the start of the trace, or of -generations")
-	fs.DurationVar(to, "to", 0, "end `DURATION` after the start of the trace, or of -generations")
-}
-
-// checkBounds rejects an empty interval of -from and -to.
-func checkBounds(fs *pflag.FlagSet, from, to time.Duration) error {
-	if from < 0 {
-		return usagef("-from %v: want 0s or more", from)
-	}
-	if fs.Changed("to") && to <= from {
-		return usagef("-to %v is not after -from %v", to, from)
-	}
-	return nil
-}
-
-// between rejects a value of a flag that is out of range.
-func between[N cmp.Ordered](name string, value, least, most N) error {
-	if least <= value && value <= most {
-		return nil
-	}
-	return usagef("-%s %v: want from %v to %v", name, value, least, most)
-}
-
-// defineSeconds adds -seconds of commands that ask a service.
-func defineSeconds(fs *pflag.FlagSet, n *float64, usual float64, help string) {
-	*n = usual
-	parsed(fs, n, "seconds", "", help, func(s string) (v float64, err error) {
-		if v, err = strconv.ParseFloat(s, 64); err != nil || !(v >= 0.001 && v <= 3600) {
-			err = errors.New("want from 0.001 to 3600")
-		}
-		return v, err
-	})
-}
-
-// defineRegexp adds a flag for a regular expression.
-func defineRegexp(fs *pflag.FlagSet, to **regexp.Regexp, name, help string) {
-	parsed(fs, to, name, "", help, regexp.Compile)
-}
-
-// parsed adds a flag whose values parse returns. usual is the text of the default.
-func parsed[T any](fs *pflag.FlagSet, to *T, name, usual, help string, parse func(string) (T, error)) {
-	fs.Var(&parsedFlag{func(s string) error {
-		v, err := parse(s)
-		if err == nil {
-			*to = v
-		}
-		return err
-	}, usual}, name, help)
-}
-
-// parsedFlag is a flag with a parser. It keeps its text for the commands that a verdict suggests.
-type parsedFlag struct {
-	set  func(string) error
-	text string
-}
-
-func (f *parsedFlag) Set(s string) error {
-	f.text = s
-	return f.set(s)
-}
-
-func (f *parsedFlag) String() string { return f.text }
-
-func (f *parsedFlag) Type() string { return "string" }
-
-// parsePart parses the value of -generations: "3", "3:7", "3:" or ":7".
-func parsePart(s string) (p timeline.Part, err error) {
-	first, last, isRange := strings.Cut(s, ":")
-	if !isRange {
-		last = first
-	}
-	for _, bound := range []struct {
-		text string
-		n    *int
-	}{{first, &p.First}, {last, &p.Last}} {
-		if bound.text == "" && isRange && s != ":" {
-			continue
-		}
-		n, err := strconv.Atoi(bound.text)
-		if err != nil || n < 1 {
-			return p, errors.New("want a range such as 3:7, 3: or :7, from 1")
-		}
-		*bound.n = n
-	}
-	if p.Last > 0 && p.Last < p.First {
-		return p, errors.New("the last is before the first")
-	}
-	return p, nil
-}
-
 // reads adds the flags of a command that reads files and URLs.
 func (a *app) reads(c *cobra.Command) *cobra.Command {
 	a.urls(c)
@@ -305,7 +172,7 @@ func (a *app) reads(c *cobra.Command) *cobra.Command {
 
 // limited adds the memory flag of a command that reads traces or saved results.
 func (a *app) limited(c *cobra.Command) {
-	parsed(c.Flags(), &a.memory, "memory", "", "stop with an error before memory exceeds `SIZE`, such as 2GB or 512MB; default half of the memory of the machine or cgroup", func(s string) (n int64, err error) {
+	flags.Parsed(c.Flags(), &a.memory, "memory", "", "stop with an error before memory exceeds `SIZE`, such as 2GB or 512MB; default half of the memory of the machine or cgroup", func(s string) (n int64, err error) {
 		if n, err = memory.Parse(s); err == nil && n < memory.Least {
 			err = fmt.Errorf("want at least %s", memory.Text(memory.Least))
 		}

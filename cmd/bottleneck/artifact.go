@@ -20,6 +20,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/ledger"
@@ -138,7 +139,7 @@ func defineKind(c *cobra.Command, k **kind, kinds []*kind, usage string) {
 		}
 		return nil
 	})
-	c.Flags().SetAnnotation("kind", choices, names)
+	c.Flags().SetAnnotation("kind", flags.Choices, names)
 }
 
 // readArtifact reads a trace, of which it makes the first kind, or a saved result of one of the

@@ -17,6 +17,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/result"
 )
@@ -54,9 +55,9 @@ which; .folded is for flamegraph.pl.`, f.run)
 	f.define(c, contentionForms, &measures.Contention)
 	f.to.defineTop("lines below each line, locks and groups", "those above half a percent")
 	fs, draw := c.Flags(), &f.to.draw
-	parsed(fs, &draw.By, "by", "", "the levels of the tree: `ASPECTS`, separated by commas", parseAspects)
-	parsed(fs, &draw.Kinds, "kind", "", "show only these `KINDS` of waits, separated by commas", parseKinds)
-	defineRegexp(fs, &f.match, "focus", "show only waits with a match of `REGEXP` in the lock or its class, or in a function of the waiter, the owner or the root")
+	flags.Parsed(fs, &draw.By, "by", "", "the levels of the tree: `ASPECTS`, separated by commas", parseAspects)
+	flags.Parsed(fs, &draw.Kinds, "kind", "", "show only these `KINDS` of waits, separated by commas", parseKinds)
+	flags.Regexp(fs, &f.match, "focus", "show only waits with a match of `REGEXP` in the lock or its class, or in a function of the waiter, the owner or the root")
 	fs.StringVar(&draw.view, "pprof", "", "the stacks of .pb.gz and .folded: `VIEW` is owner (default of .pb.gz), waiter, root, or joined (default of .folded), which is the waiter's calls, the lock, and the owner's calls")
 	fs.DurationVar(&draw.Min, "min", 0, "leave out lines, edges and rows that are shorter than `DURATION`")
 	fs.BoolVarP(&draw.Rates, "verbose", "v", false, "show events per second, and bytes per contention")

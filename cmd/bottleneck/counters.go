@@ -20,6 +20,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/chart"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/query"
@@ -61,7 +62,7 @@ both. What is not known of a quantum is left out, and counted.`, f.run)
 	fs.StringVar(&f.stats, "stat", "mean,p50,p99", "`STATISTICS`: mean, sum, min, max, deviation, ratio (of the sums of a quotient), or quantiles such as p99.9")
 	fs.StringVar(&f.compare, "compare", "", "compare the quanta of two conditions: `A,B`")
 	fs.StringVar(&f.lanes, "timeline", "", "draw when each `KEY` ran, and how long quanta ended: goroutine, proc, thread or group")
-	defineGroup(fs, &f.options.Group, "")
+	flags.Group(fs, &f.options.Group, "")
 	fs.BoolVar(&f.list, "list", false, "list what this machine can count, and why not the rest")
 	f.to.only["timeline"] = []string{"text", "json", "svg", "png"}
 	f.to.only["list"] = []string{"text", "csv", "json", "md", "html"}

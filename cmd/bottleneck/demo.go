@@ -18,6 +18,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/workload"
 )
@@ -74,8 +75,8 @@ func (d *demo) parse(rest []string) error {
 			return usagef("-o and -trace are the same file, %s", d.trace)
 		}
 	}
-	return cmp.Or(between("workers", d.workers, 2, 10_000), between("files", d.files, 2, 1_000_000),
-		between("factor", d.factor, 2, 1_000_000), between("time", d.time, time.Millisecond, time.Hour))
+	return cmp.Or(flags.Between("workers", d.workers, 2, 10_000), flags.Between("files", d.files, 2, 1_000_000),
+		flags.Between("factor", d.factor, 2, 1_000_000), flags.Between("time", d.time, time.Millisecond, time.Hour))
 }
 
 func (d *demo) run(ctx context.Context, std stdio, args []string) error {

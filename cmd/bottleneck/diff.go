@@ -21,6 +21,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/result"
@@ -62,7 +63,7 @@ NAME is that of -fail of the command that shows the result:
                  are in cycles or, if these are not known, in nanoseconds`, f.run)
 	defineKind(c, &f.kind, kinds,
 		"compare as `KIND`: graph, ledger, stack (of traces, estimates), contention or tasks (of traces, regions); default graphs with the categories of the ledgers for traces, and the kind of the file for JSON")
-	defineGroup(c.Flags(), &f.opt.Group, "of graphs of traces: ")
+	flags.Group(c.Flags(), &f.opt.Group, "of graphs of traces: ")
 	f.to.define(c, formsIn(diffForms))
 	f.to.defineBy("of -kind ledger: sum the rows that are equal in `COLUMNS`; default category,wait,function,group")
 	var about []*condition.Measures

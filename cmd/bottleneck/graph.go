@@ -14,6 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/result"
@@ -49,11 +50,11 @@ region or task, everything before -from is decoded.`, f.run)
 	f.define(c, graphForms, &measures.Graph)
 	f.to.defineTop("groups", "15 in text and pictures, all in other forms")
 	fs, opt := c.Flags(), &f.opt.Bottle
-	defineGroup(fs, &opt.Group, "")
-	defineWindow(fs, &opt.Window, "draw one graph for each `DURATION`, such as 500ms")
+	flags.Group(fs, &opt.Group, "")
+	flags.Window(fs, &opt.Window, "draw one graph for each `DURATION`, such as 500ms")
 	fs.BoolVar(&opt.Collections, "collections", false, "draw one graph for the time from each garbage collection to the next")
 	fs.BoolVar(&opt.Offered, "offered", false, "count runnable goroutines as running: the parallelism that the program offers a larger machine")
-	defineBounds(fs, &opt.From, &opt.To)
+	flags.Bounds(fs, &opt.From, &opt.To)
 	c.Example = `  go test -bench Sort -trace trace.out && bottleneck graph trace.out
   curl -s http://localhost:6060/debug/pprof/trace?seconds=5 | bottleneck graph
   bottleneck graph -group '/^([^.]+)[.]/' trace.out      # by package

@@ -13,6 +13,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/result"
@@ -43,8 +44,8 @@ and the one that ended the wait. Columns of text, for -by, are
 	f.define(c, ledgerForms, &measures.Ledger)
 	f.to.defineTop("rows", "20 in text, all in other forms; the other rows are summed")
 	opt := &f.opt.Bottle
-	defineBounds(c.Flags(), &opt.From, &opt.To)
-	defineGroup(c.Flags(), &opt.Group, "")
+	flags.Bounds(c.Flags(), &opt.From, &opt.To)
+	flags.Group(c.Flags(), &opt.Group, "")
 	f.to.defineBy("sum the rows that are equal in `COLUMNS`, separated by commas; not for JSON")
 	f.to.only["by"] = []string{"text", "csv", "md", "html"}
 	f.to.only["top"] = f.to.only["by"]

@@ -27,7 +27,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -39,6 +38,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
@@ -82,7 +82,7 @@ func (a *app) root() *cobra.Command {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetHelpFunc(a.describe)
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(flags.Error)
 	root.AddCommand(a.verdict(), a.graph(), a.ledger(), a.explain(), a.demo(), a.contention(), a.tasks(), a.critical(), a.speedup(), a.scale(), a.run(), a.instrument(),
 		a.diff(), a.counters(), a.report(), a.top(), a.record(), a.merge(), a.version(), a.man(root))
 	root.InitDefaultCompletionCmd()
@@ -158,38 +158,24 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		args = append([]string{"version"}, args[1:]...)
 	}
 	c := subcommand(root, args[0])
-	if verdict := subcommand(root, "verdict"); c == nil && (isInput(args[0]) || flagOf(verdict, args[0]) != nil) {
+	if verdict := subcommand(root, "verdict"); c == nil && (isInput(args[0]) || flags.Of(verdict, args[0]) != nil) {
 		c, args = verdict, append([]string{"verdict"}, args...)
 	}
 	switch completion := args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd; {
 	case completion:
-		completeChoices(root)
+		flags.Complete(root)
 		if c := subcommand(root, args[min(1, len(args)-1)]); c != nil && len(args) > 2 {
 			last := len(args) - 1 // the word to complete
-			args = slices.Concat(args[:2], doubleDashes(c, args[2:last]), args[last:])
+			args = slices.Concat(args[:2], flags.DoubleDashes(c, args[2:last]), args[last:])
 		}
 	case c == nil:
 		return a.status(ctx, root, unknownCommand(root, args[0]))
 	default:
-		args = append([]string{args[0]}, doubleDashes(c, args[1:])...)
+		args = append([]string{args[0]}, flags.DoubleDashes(c, args[1:])...)
 	}
 	root.SetArgs(args)
 	c, err := root.ExecuteContextC(ctx)
 	return a.status(ctx, c, errors.Join(err, a.unwritten))
-}
-
-// choices is the annotation of a flag with the words that it accepts.
-const choices = "choices"
-
-// completeChoices registers the words with cobra, which keeps them forever.
-func completeChoices(root *cobra.Command) {
-	for _, c := range root.Commands() {
-		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if words := f.Annotations[choices]; words != nil {
-				c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-			}
-		})
-	}
 }
 
 // subcommand returns the subcommand with a name, or nil.
@@ -208,50 +194,6 @@ func isInput(word string) bool {
 	}
 	_, err := os.Stat(word)
 	return err == nil
-}
-
-// cutFlag splits an argument such as -top=3; the name is "" if it is not a flag.
-func cutFlag(arg string) (name string, joined bool) {
-	name, flag := strings.CutPrefix(arg, "-")
-	if name, _, joined = strings.Cut(strings.TrimPrefix(name, "-"), "="); !flag || strings.HasPrefix(name, "-") {
-		return "", false
-	}
-	return name, joined
-}
-
-// flagOf returns the flag to which an argument refers, or nil.
-func flagOf(c *cobra.Command, arg string) *pflag.Flag {
-	name, _ := cutFlag(arg)
-	if len(name) == 1 {
-		return c.Flags().ShorthandLookup(name)
-	}
-	return c.Flags().Lookup(name)
-}
-
-// doubleDashes converts flags to the syntax of package pflag: -format to --format, and --o to -o.
-// The documentation follows package flag, which accepts one dash or two.
-func doubleDashes(c *cobra.Command, args []string) []string {
-	out := slices.Clone(args)
-	for i := 0; i < len(out) && out[i] != "--"; i++ {
-		name, joined := cutFlag(out[i])
-		if name == "" {
-			continue
-		}
-		f := flagOf(c, out[i])
-		out[i] = strings.TrimLeft(out[i], "-")
-		switch {
-		case f != nil && joined: // -o= has an empty value
-			out[i] = "--" + f.Name + strings.TrimPrefix(out[i], name)
-		case len(name) == 1:
-			out[i] = "-" + out[i]
-		default:
-			out[i] = "--" + out[i]
-		}
-		if f != nil && f.NoOptDefVal == "" && !joined {
-			i++ // its value
-		}
-	}
-	return out
 }
 
 // status reports an error, one line each, and returns the exit status.
@@ -291,58 +233,6 @@ func (a *app) status(ctx context.Context, c *cobra.Command, err error) int {
 		}
 	}
 	return exit
-}
-
-// shortest returns the name of a flag for messages.
-func shortest(f *pflag.Flag) string {
-	if f.Shorthand != "" {
-		return f.Shorthand
-	}
-	return f.Name
-}
-
-// wanted describes the values of flags by type.
-var wanted = map[string]string{"bool": "true or false, or nothing", "int": "a whole number", "float64": "a number", "duration": "a duration, such as 500ms"}
-
-// flagError returns the error for an invalid flag, with a suggestion.
-func flagError(c *cobra.Command, err error) error {
-	var usage *misuse.Error
-	var unknown *pflag.NotExistError
-	var lacking *pflag.ValueRequiredError
-	var wrong *pflag.InvalidValueError
-	switch {
-	case errors.As(err, &usage):
-		return usage
-	case errors.As(err, &unknown):
-		name := unknown.GetSpecifiedName()
-		var names []string
-		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, shortest(f)) })
-		if near := spelling.Nearest(name, names); near != "" && len(name) > 1 {
-			return usagef("unknown flag -%s; did you mean -%s?", name, near)
-		}
-		var others []string
-		for _, other := range c.Root().Commands() {
-			if flagOf(other, "-"+name) != nil {
-				others = append(others, other.Name())
-			}
-		}
-		if others != nil {
-			return usagef("unknown flag -%s; it is a flag of %s", name, strings.Join(others, ", "))
-		}
-		return usagef("unknown flag -%s", name)
-	case errors.As(err, &lacking):
-		return usagef("flag needs an argument: -%s", lacking.GetSpecifiedName())
-	case errors.As(err, &wrong):
-		value, why := wrong.GetValue(), wrong.Unwrap().Error()
-		if value == "" || strings.ContainsAny(value, " \t\"") {
-			value = strconv.Quote(value)
-		}
-		if want := wanted[wrong.GetFlag().Value.Type()]; want != "" {
-			why = "want " + want
-		}
-		return usagef("-%s %s: %s", shortest(wrong.GetFlag()), value, why)
-	}
-	return usagef("%v", err)
 }
 
 // unknownCommand returns the error for a command that does not exist, with a suggestion.

@@ -22,6 +22,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/diagnose"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/spread"
@@ -61,7 +62,7 @@ Without -partial, a source that cannot be read is an error, and nothing is
 written: an incomplete sum looks like a complete one.`, f.run)
 	fs := c.Flags()
 	defineKind(c, &f.kind, summed, "request `KIND` from services, and make it of traces: graph (default), contention, tasks or, of traces only, ledger or critical")
-	defineSeconds(fs, &f.seconds, 5, "request `N` seconds from services; default 5")
+	flags.Seconds(fs, &f.seconds, 5, "request `N` seconds from services; default 5")
 	fs.StringVar(&f.filesFrom, "files-from", "", "read more files and URLs from `FILE`, one a line; \"-\" is standard input")
 	fs.BoolVar(&f.partial, "partial", false, "leave out sources that cannot be read to the end, and list them on standard error and in the warnings of the result")
 	fs.Func("spread", "write the spread of all groups to `FILE` as CSV", f.spread.add)

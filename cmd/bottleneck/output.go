@@ -22,6 +22,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
 )
@@ -82,7 +83,7 @@ func (d *destination) define(c *cobra.Command, can writings) {
 	d.only = map[string][]string{"title": {"svg", "png", "html"}}
 	d.flags.FuncP("output", "o", "write `FILE` in the form of its extension: "+can.endings()+"; may be repeated", d.add)
 	d.flags.StringVar(&d.format, "format", "", "write `FORM` to standard output: "+can.String()+"; default text without -o")
-	d.flags.SetAnnotation("format", choices, can)
+	d.flags.SetAnnotation("format", flags.Choices, can)
 	if can.has("svg") {
 		d.flags.StringVar(&d.draw.title, "title", "", "the `TITLE` of pictures")
 	}

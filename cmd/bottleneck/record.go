@@ -19,6 +19,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/internal/trial"
@@ -72,8 +73,8 @@ program, and its recording is kept.`, func(ctx context.Context, std stdio, args 
 		return nil
 	})
 	fs.BoolVar(&f.force, "force", false, "replace an existing file")
-	defineSeconds(fs, &f.seconds, 5, "of a service: record `N` seconds; default 5")
-	parsed(fs, &f.maxSize, "max-size", "", "of a service: stop when the trace is longer than `SIZE`, such as 500MB or 10GB; default 4GB", memory.Parse)
+	flags.Seconds(fs, &f.seconds, 5, "of a service: record `N` seconds; default 5")
+	flags.Parsed(fs, &f.maxSize, "max-size", "", "of a service: stop when the trace is longer than `SIZE`, such as 500MB or 10GB; default 4GB", memory.Parse)
 	fs.StringVar(&f.counters, "counters", "default", "of a program: count the events of `LIST`, separated by commas: names of perf list, rNNN for a raw event, device/event such as msr/tsc; default is "+strings.Join(counters.DefaultCounters(), ", "))
 	fs.StringVar(&f.serves, "trace-url", "", "of a program: read the trace from `URL`, where the program serves it; counting ends with the trace")
 	fs.DurationVar(&f.period, "period", time.Millisecond, "of a program: read the counters of running threads every `DURATION`")

@@ -25,6 +25,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
 	"github.com/bottleneck-go/bottleneck/internal/access"
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -63,8 +64,8 @@ wakers to woken goroutines.`, f.run)
 	}
 	fs.FuncP("output", "o", "write `FILE`: .html is a page that needs no network, .perfetto-trace a trace for Perfetto", f.to.add)
 	fs.StringVar(&f.http, "http", "", "serve the page at `[HOST]:PORT`, to this machine only; port 0 means a free port")
-	defineWindow(fs, &f.window, "the step of the slider is `DURATION`; default a hundredth of the recording")
-	defineGroup(fs, &f.grouping, "")
+	flags.Window(fs, &f.window, "the step of the slider is `DURATION`; default a hundredth of the recording")
+	flags.Group(fs, &f.grouping, "")
 	fs.StringVar(&f.title, "title", "", "the `TITLE` of the page")
 	c.Example = `  bottleneck report trace.out -o report.html
   bottleneck report -http=localhost:0 trace.out

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bottleneck-go/bottleneck/instrument"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/trial"
@@ -182,7 +183,7 @@ func (f *runFlags) keep(std stdio, dir string) (longest string, err error) {
 
 // defineInstrument defines the flags that choose what a recording has.
 func defineInstrument(fs *pflag.FlagSet, opt *instrument.Options) {
-	parsed(fs, &opt.What, "what", "", "record the parts of `LIST`, separated by commas: locks, the owners of locks; pools, each task of an ants, tunny, pond or conc pool; tasks, pools and what every trace has: go and errgroup, each goroutine with its go statement; default locks,tasks",
+	flags.Parsed(fs, &opt.What, "what", "", "record the parts of `LIST`, separated by commas: locks, the owners of locks; pools, each task of an ants, tunny, pond or conc pool; tasks, pools and what every trace has: go and errgroup, each goroutine with its go statement; default locks,tasks",
 		func(list string) ([]string, error) { return parseList(list, instrument.Parts) })
 	fs.StringSliceVar(&opt.Only, "only", nil, "record owners while packages of `PATTERNS` wait, and tasks of pools that they submit; patterns as in go list: ./..., example.com/x/...")
 	fs.StringSliceVar(&opt.Skip, "skip", nil, "leave out those of `PATTERNS`")

@@ -24,6 +24,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/live"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/instrument"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/race"
 	"github.com/bottleneck-go/bottleneck/internal/usage"
@@ -204,7 +205,7 @@ func TestFlagsTakeOneDashOrTwo(t *testing.T) {
 		"-from -1s -- -to 2s":                "--from -1s -- -to 2s",
 		"-ox - -1 --=3 ---top":               "--ox - -1 --=3 ---top",
 	} {
-		if got := doubleDashes(c, strings.Fields(args)); !slices.Equal(got, strings.Fields(want)) {
+		if got := flags.DoubleDashes(c, strings.Fields(args)); !slices.Equal(got, strings.Fields(want)) {
 			t.Errorf("%s: got %q, want %q", args, got, want)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/trial"
@@ -65,7 +66,7 @@ remainder, or why goroutines wait.`, f.run)
 	fs := c.Flags()
 	usual := defaultWidths()
 	f.widths, _ = parseWidths(usual)
-	parsed(fs, &f.widths, "cpu", usual, "run at these `WIDTHS`; the run at 1 is the base of the others: without it, stacks are estimates", parseWidths)
+	flags.Parsed(fs, &f.widths, "cpu", usual, "run at these `WIDTHS`; the run at 1 is the base of the others: without it, stacks are estimates", parseWidths)
 	fs.IntVar(&f.count, "count", 3, "run `N` times at each width")
 	fs.StringVar(&f.dir, "dir", "", "write stack.svg, stack.json, graphs.svg with the graphs of all widths side by side, and trace-N.out of the median run at each width into `DIR`")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the output of the command")
@@ -82,7 +83,7 @@ func (f *scaleFlags) parse(std stdio, args []string) error {
 		return err
 	}
 	f.command = args
-	return cmp.Or(between("count", f.count, 1, 1000), onlyCommand(std, args))
+	return cmp.Or(flags.Between("count", f.count, 1, 1000), onlyCommand(std, args))
 }
 
 // parseWidths parses the list of -cpu. The result is sorted.

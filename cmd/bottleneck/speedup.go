@@ -13,6 +13,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/result"
@@ -70,7 +71,7 @@ of a run of the same work with several. Their bars are drawn side by side.
   /regexp/     names or start functions that match`, f.run)
 	f.define(c)
 	c.Flags().BoolVar(&f.estimate, "estimate", false, "estimate an upper bound of the speedup without SINGLE, as if one worker did the same work at the same speed; not for programs that mostly wait for timers, the network or a disk")
-	definePart(c.Flags(), &f.part)
+	flags.Part(c.Flags(), &f.part)
 	c.Example = `  bottleneck speedup one.trace two.trace four.trace
   bottleneck speedup -workers main.work,main.feed -o s.svg one.trace four.trace
   bottleneck speedup -estimate trace.out`

@@ -20,6 +20,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/internal/trial"
@@ -63,12 +64,12 @@ that without a trace.`, func(ctx context.Context, std stdio, args []string) erro
 	f.define(c, tasksForms, &measures.Tasks)
 	f.to.defineTop("classes with the largest sums", "12 in pictures, all in other forms")
 	fs := c.Flags()
-	defineRegexp(fs, &f.only, "class", "show only classes whose name matches `REGEXP`")
+	flags.Regexp(fs, &f.only, "class", "show only classes whose name matches `REGEXP`")
 	fs.BoolVar(&f.to.draw.strip, "strip", false, "draw tasks over time, with context switches and CPU utilization, instead of the distributions")
 	fs.BoolVar(&f.opt.Tasks.Tasks, "user-tasks", false, "the tasks of a trace are those of trace.NewTask, with what ran in their regions, instead of the regions of trace.StartRegion")
 	fs.BoolVar(&f.opt.Tasks.AggregateNested, "aggregate", false, "count regions inside a region of a trace as part of it, and goroutines as part of those that started them and ended later")
 	fs.Float64Var(&f.opt.Tasks.Hz, "hz", 0, "convert the times of a trace to reference cycles of `FREQUENCY`, such as 2.4e9")
-	parsed(fs, &f.sweep, "sweep", "", "run the command after -- with `NAME=VALUES` of a parameter, such as GRAIN=1,10,100", parseSweep)
+	flags.Parsed(fs, &f.sweep, "sweep", "", "run the command after -- with `NAME=VALUES` of a parameter, such as GRAIN=1,10,100", parseSweep)
 	fs.IntVar(&f.runs, "runs", 5, "with -sweep, run `N` times for each value")
 	f.to.only["strip"] = []string{"svg", "png", "html"}
 	c.Example = `  go run ./examples/pmdtasks -json pmd.json && bottleneck tasks pmd.json
@@ -183,7 +184,7 @@ func (f *tasksFlags) runSweep(ctx context.Context, std stdio, args []string) err
 	case !f.fail.Empty():
 		return usagef("-fail is not for -sweep")
 	}
-	if err := cmp.Or(between("runs", f.runs, 1, 1000), f.settle(std)); err != nil {
+	if err := cmp.Or(flags.Between("runs", f.runs, 1, 1000), f.settle(std)); err != nil {
 		return err
 	}
 	if err := f.to.supports(sweepForms, "a sweep"); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/top"
 )
@@ -55,8 +56,8 @@ tries again at every refresh.`, f.run)
 	fs := c.Flags()
 	f.flags = fs
 	fs.DurationVar(&f.interval, "interval", 0, "refresh every `DURATION`; default 1s, 3s for net/http/pprof")
-	defineSeconds(fs, &f.seconds, 0, "request the last `N` seconds; default 2, 1 for net/http/pprof")
-	defineGroup(fs, &f.group, "of net/http/pprof: ")
+	flags.Seconds(fs, &f.seconds, 0, "request the last `N` seconds; default 2, 1 for net/http/pprof")
+	flags.Group(fs, &f.group, "of net/http/pprof: ")
 	fs.IntVar(&f.top, "top", 0, "show `N` groups, or all if 0; default 15, or as many as fit on a terminal")
 	fs.IntVarP(&f.frames, "number", "n", 0, "print `N` frames and exit; without -n, output that is not a terminal gets frames until top is interrupted")
 	c.Example = `  bottleneck top http://localhost:6060/debug/bottleneck/
@@ -75,7 +76,7 @@ func (f *topFlags) parse() error {
 		f.top = -1 // all
 	}
 	if f.flags.Changed("interval") {
-		return between("interval", f.interval, top.LeastInterval, top.MostInterval)
+		return flags.Between("interval", f.interval, top.LeastInterval, top.MostInterval)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/ledger"
@@ -32,8 +33,8 @@ code, advice, and an upper bound of the gain. "bottleneck FILE" and "bottleneck
 saved as JSON. The verdict on one group of a saved ledger does not include what
 the owners of locks did.`, f.run)
 	f.define(c, verdictForms, &verdictMeasures)
-	defineBounds(c.Flags(), &f.opt.Bottle.From, &f.opt.Bottle.To)
-	defineWindow(c.Flags(), &f.opt.Bottle.Window, "print the verdict on each `DURATION` as well; JSON is then one object a line")
+	flags.Bounds(c.Flags(), &f.opt.Bottle.From, &f.opt.Bottle.To)
+	flags.Window(c.Flags(), &f.opt.Bottle.Window, "print the verdict on each `DURATION` as well; JSON is then one object a line")
 	c.Flags().StringVar(&f.focus, "focus", "", "print the verdict on the goroutines of one `GROUP`, by its name in the graph: what is lost because of it, or while it waits")
 	c.Flags().BoolVarP(&f.opt.Bottle.Stacks, "verbose", "v", false, "show the rows of the ledger and the call chains of each finding")
 	c.Example = `  bottleneck trace.out
@@ -227,7 +228,7 @@ but no call chains; a saved graph or verdict has only the finding.`, func(ctx co
 	})
 	f.define(c, explainForms, nil)
 	f.to.defineTop("rows, and call chains of each sort", "10 rows and 3 call chains in text, all in JSON")
-	defineBounds(c.Flags(), &f.opt.Bottle.From, &f.opt.Bottle.To)
+	flags.Bounds(c.Flags(), &f.opt.Bottle.From, &f.opt.Bottle.To)
 	c.Example = `  bottleneck explain 1 trace.out
   bottleneck explain lock trace.out
   bottleneck explain -format json collector trace.out`
