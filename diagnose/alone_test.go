@@ -702,7 +702,9 @@ func TestConnectionsInUse(t *testing.T) {
 	reader, asker := contention.Party{Group: read, Stack: stack}, contention.Party{Group: "main.ask", Stack: stackOf("main.ask", 7)}
 	page := contention.Party{Group: "main.main", Stack: stackOf("main.page", 20)}
 	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Born: 300, Rows: []ledger.Row{
-		{Category: ledger.Outside, Group: read, Site: reads, Wait: "network", Beside: ledger.None, Time: 1800 * ms, Count: 300},
+		{Category: ledger.Outside, Group: read, Site: reads, Wait: "network", Beside: ledger.None, Time: 1780 * ms, Count: 300},
+		{Category: ledger.Idle, Group: read, Site: reads, Wait: "select", Waker: "main.ask", Beside: "main.ask", Time: 10 * ms, Count: 300},
+		{Category: ledger.Idle, Group: "main.ask", Site: placeOf("main.ask", 7), Wait: "select", Waker: read, Beside: read, Time: 10 * ms, Count: 300},
 		{Category: ledger.Code, Group: "main.ask", Site: placeOf("main.ask", 7), Time: 200 * ms, Count: 300},
 	}}
 	wait := func(kind string, by contention.Party, waited time.Duration, n int64) contention.Wait {
@@ -712,22 +714,22 @@ func TestConnectionsInUse(t *testing.T) {
 		w.Owner = by
 		return w
 	}
-	asks, round := wait(contention.SelectKind, asker, 1900*ms, 300), wait(contention.WaitGroupKind, page, 990*ms, 50)
+	asks, round := wait(contention.SelectKind, asker, 2400*ms, 300), wait(contention.WaitGroupKind, page, 990*ms, 50)
 	f := diagnose.New(diagnose.Results{
 		Ledger: l,
 		Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
 			{Kind: bottle.Application, Group: read, Goroutines: 6, Sites: map[string][]bottle.Site{"network": {{Func: read, File: reads.File, Line: 9, Time: 5800 * ms}}}},
-			{Kind: bottle.Application, Group: "main.ask", Goroutines: 300, Running: 200 * ms, SelfParallelism: 1, Waiting: map[string]time.Duration{"select": 1900 * ms},
-				Sites: map[string][]bottle.Site{"select": {{Func: "main.ask", File: "/src/main.go", Line: 7, Time: 1900 * ms}}}},
+			{Kind: bottle.Application, Group: "main.ask", Goroutines: 300, Running: 200 * ms, SelfParallelism: 1, Waiting: map[string]time.Duration{"select": 2400 * ms},
+				Sites: map[string][]bottle.Site{"select": {{Func: "main.ask", File: "/src/main.go", Line: 7, Time: 2400 * ms}}}},
 		}},
 		Contention: &contention.Profile{Duration: time.Second,
 			Waits: []contention.Wait{wait(contention.NetworkKind, reader, 5800*ms, 300), asks, round},
 			Pairs: []contention.Wait{owned(asks, reader), owned(round, contention.Party{Group: "main.ask"})}},
 	}).Findings[0]
-	if want := "Waiting for the network at main.ask main.go:7 left 90% of the capacity idle (300 times, 1.90 at a time)."; f.Title != want {
+	if want := "Waiting for the network at main.ask main.go:7 left 90% of the capacity idle (300 times, 2.40 at a time)."; f.Title != want {
 		t.Errorf("got %s\nwant %s", f.Title, want)
 	}
-	if want := "At main.page main.go:20, others wait for the last of 6 goroutines, of which only 2.12 are not done"; !strings.HasPrefix(f.Advice, want) {
+	if want := "At main.page main.go:20, others wait for the last of 6 goroutines, of which only 2.63 are not done"; !strings.HasPrefix(f.Advice, want) {
 		t.Error(f.Advice)
 	}
 }

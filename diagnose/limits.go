@@ -370,20 +370,26 @@ func (d *diagnosis) atATime(c *cause) float64 {
 		wait string
 		site timeline.Place
 	}
+	served := map[timeline.Place]bool{} // where others wait for what connections do; one that nothing uses waits, too
+	of := func(r *ledger.Row) timeline.Place {
+		if c.kind != Network || d.own(r.Site) {
+			return timeline.Place{}
+		}
+		return d.servedBy(r.Group).place
+	}
+	for r := range d.rowsOf(c) {
+		served[of(r)] = true
+	}
+	delete(served, timeline.Place{})
 	var sum time.Duration
+	for place := range served {
+		sum += time.Duration(d.waitedAt(place) * float64(d.Graph.Wall))
+	}
 	done := map[seen]bool{}
 	call := timeline.WaitSyscall.String()
 	for r := range d.rowsOf(c) {
 		s := seen{cmp.Or(r.Wait, call), r.Site}
-		if b := d.servedBy(r.Group); c.kind == Network && !d.own(r.Site) && b.place != (timeline.Place{}) {
-			// A connection that nothing uses waits, too.
-			if s.site = b.place; !done[s] {
-				done[s] = true
-				sum += time.Duration(d.waitedAt(b.place) * float64(d.Graph.Wall))
-			}
-			continue
-		}
-		if !done[s] && !d.beside(c, r) && (c.kind != Blocking || s.wait == call) { // others may wait for the caller
+		if !done[s] && !served[r.Site] && of(r) == (timeline.Place{}) && !d.beside(c, r) && (c.kind != Blocking || s.wait == call) { // others may wait for the caller
 			done[s] = true
 			sum += d.blockedAt(s.site, s.wait)
 		}
