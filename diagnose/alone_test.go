@@ -897,3 +897,21 @@ func TestServerWaitsForRequests(t *testing.T) {
 		}
 	}
 }
+
+// The place where most goroutines past a limit wait is the first of these.
+func TestMostPastALimitComeFirst(t *testing.T) {
+	const ms = time.Millisecond
+	sleep := func(at timeline.Place, idle time.Duration) ledger.Row {
+		return ledger.Row{Category: ledger.Outside, Group: "main.serve", Site: at, Wait: "sleep", Beside: ledger.None, Time: idle, Count: 9}
+	}
+	r := (&made{
+		rows: []ledger.Row{sleep(placeOf("main.load", 9), 900*ms), sleep(placeOf("main.save", 7), 500*ms)},
+		boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.serve", Goroutines: 10, Sites: map[string][]bottle.Site{"sleep": {
+			{Func: "main.load", Line: 9, Time: 500 * ms}, {Func: "main.save", Line: 7, Time: 1500 * ms}}}}},
+		pairs: []contention.Wait{{Kind: contention.SemaphoreKind, Waiter: contention.Party{Group: "main.serve", Stack: stackOf("main.take", 3)}, Owner: contention.Party{Group: "main.serve", Stack: stackOf("main.take", 8)}, Blamed: 8 * time.Second, Contentions: 9}},
+	}).results(t)
+	want := []timeline.Place{placeOf("main.take", 3), placeOf("main.save", 7), placeOf("main.load", 9)}
+	if f := diagnose.New(r).Findings[0]; !slices.Equal(f.Where, want) {
+		t.Errorf("%s: %v", f.Title, f.Where)
+	}
+}

@@ -434,32 +434,50 @@ func (d *diagnosis) limited(f *verdict.Finding, c *cause, at, lost string) {
 		f.Title += ": " + format.Number(waiting) + " waited on average"
 		if len(c.inside) > 0 {
 			f.Title += " while " + d.doing(c.inside)
-			for _, in := range c.inside {
-				f.Where = append(f.Where, d.places(in.place)...)
-			}
+			f.Where = append(f.Where, d.placesInside(c)...)
 		}
 	}
 	f.Title += "."
 }
 
-// doing describes what goroutines past a limit did.
-func (d *diagnosis) doing(all []inside) string {
-	most, mean, places := all[0], 0.0, map[timeline.Place]bool{}
+// mostInside returns what most goroutines past a limit did of what the first ones did, how many did
+// so on average, and whether at several places.
+func mostInside(all []inside) (most inside, mean float64, several bool) {
+	most = all[0]
 	for _, in := range all {
-		if in.did != most.did {
-			continue
-		}
-		if mean, places[in.place] = mean+in.mean, true; in.mean > most.mean {
-			most = in
+		if in.did == all[0].did {
+			mean, several = mean+in.mean, several || in.place != all[0].place
+			if in.mean > most.mean {
+				most = in
+			}
 		}
 	}
+	return most, mean, several
+}
+
+// placesInside returns the places where goroutines waited past a limit, or under a lock, the one with
+// the most of them first.
+func (d *diagnosis) placesInside(c *cause) []timeline.Place {
+	most, _, _ := mostInside(c.inside)
+	out := d.places(most.place)
+	for _, in := range c.inside {
+		if in.place != most.place {
+			out = append(out, d.places(in.place)...)
+		}
+	}
+	return out
+}
+
+// doing describes what goroutines past a limit did.
+func (d *diagnosis) doing(all []inside) string {
+	most, mean, several := mostInside(all)
 	did := "others " + most.did
 	if mean >= 0.005 {
 		did = format.Number(mean) + " " + most.did
 	}
 	switch {
 	case most.place == timeline.Place{}:
-	case len(places) > 1:
+	case several:
 		did += ", most at " + short(most.place)
 	default:
 		did += " at " + short(most.place)

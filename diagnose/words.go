@@ -124,9 +124,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			}
 			if f.Title = fmt.Sprintf("The lock of a file, waited for at %s, %s%s.", strings.TrimSuffix(at, ","), took, times); len(c.inside) > 0 {
 				f.Title = strings.TrimSuffix(f.Title, ".") + " while " + d.doing(c.inside) + "."
-				for _, in := range c.inside {
-					f.Where = append(f.Where, d.places(in.place)...)
-				}
+				f.Where = slices.Insert(f.Where, min(1, len(f.Where)), d.placesInside(c)...)
 			}
 			f.Advice = "It lets one of them in at a time: hold it for less time."
 		}
