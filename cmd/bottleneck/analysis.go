@@ -24,22 +24,23 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 )
 
 // analysis is a command that reads one input, writes the result in the requested forms, and checks
 // the conditions of -fail.
 type analysis struct {
 	flags *pflag.FlagSet // of the whole command, which adds its own
-	to    destination
-	forms formsOf
+	to    output.Destination
+	forms output.Forms
 	fail  conditions
 	opt   bn.Options
 }
 
 // define adds the common flags, without -fail if about is nil.
-func (a *analysis) define(c *cobra.Command, forms formsOf, about *condition.Measures) {
+func (a *analysis) define(c *cobra.Command, forms output.Forms, about *condition.Measures) {
 	a.flags, a.forms = c.Flags(), forms
-	a.to.define(c, formsIn(forms))
+	a.to.Define(c, output.FormsIn(forms))
 	flags.Part(a.flags, &a.opt.Bottle.Part)
 	if about != nil {
 		a.fail.define(c, "", about)
@@ -55,7 +56,7 @@ func (a *analysis) settle(std stdio) error {
 	if opt.Part.During != "" {
 		opt.Part.From, opt.Part.To, opt.From, opt.To = opt.From, opt.To, 0, 0
 	}
-	return a.to.settle(std)
+	return a.to.Settle(std.out)
 }
 
 // run makes the result of a trace, or of saved JSON of one of the kinds. result, if not nil,
@@ -78,8 +79,8 @@ func (a *analysis) run(ctx context.Context, std stdio, args []string, result fun
 			return errors.Join(err, failed)
 		}
 	}
-	a.to.draw.source = shownSource(in.Label)
-	return errors.Join(err, a.to.write(std, v, a.forms), a.fail.check(std, condition.Of(v)))
+	a.to.Draw.Source = shownSource(in.Label)
+	return errors.Join(err, a.to.Write(std.out, std.err, v, a.forms), a.fail.check(std, condition.Of(v)))
 }
 
 // conditions is the value of -fail.
@@ -204,6 +205,11 @@ func (a *app) urls(c *cobra.Command) {
 	a.credentials.Header = http.Header{}
 	c.Flags().Func("header", "send the header `'NAME: VALUE'` with each request, except to other hosts after a redirect; may be repeated", a.credentials.Add)
 	c.Flags().StringVar(&a.credentials.Token, "token-file", "", "send \"Authorization: Bearer TOKEN\" with the token in `FILE`, for exporters/live with a token")
+}
+
+// progress shows what say returns on the standard error, if that is a terminal.
+func (s stdio) progress(say func(since time.Duration) string) (stop func()) {
+	return output.Progress(s.err, say)
 }
 
 // guard is called with the memory limit of a command. It does nothing in tests.

@@ -23,6 +23,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/verdict"
@@ -48,7 +49,7 @@ type kind struct {
 	of     func(r *bn.Report) any
 	load   func(r io.Reader) (any, error) // reads saved JSON
 	fails  *condition.Measures            // of -fail
-	forms  formsOf                        // in which it can be written
+	forms  output.Forms                   // in which it can be written
 	sums   *adder                         // nil if there is no sum of several
 	pairs  *pairs                         // nil if two cannot be compared
 }
@@ -61,38 +62,38 @@ func loading[T any](read func(io.Reader) (T, error)) func(io.Reader) (any, error
 // The table of artifacts. The first ones are those of -kind.
 var (
 	graphKind = &kind{name: "graph", what: "bottle graph", key: "boxes", want: bn.WantVerdict,
-		of: func(r *bn.Report) any { return r.Bottle }, load: loading(bottle.ReadJSON), fails: &measures.Graph, forms: graphForms,
+		of: func(r *bn.Report) any { return r.Bottle }, load: loading(bottle.ReadJSON), fails: &measures.Graph, forms: output.GraphForms,
 		sums: summing(bottle.Merge, measures.GraphNumbers, func(g *bottle.Graph) (int, *[]string) { return g.Instances, &g.Warnings }),
 		pairs: comparing(pointer[bottle.Graph], bottle.Summary(), bottle.Changes, drawGraphs, func(g *bottle.Graph) (string, string, []string) {
 			return "graphs are grouped differently,", "by " + g.GroupBy, nil
 		}),
 	}
 	ledgerKind = &kind{name: "ledger", what: "ledger", key: "rows", want: bn.WantVerdict,
-		of: func(r *bn.Report) any { return r.Ledger }, load: loading(ledger.ReadJSON), fails: &measures.Ledger, forms: ledgerForms,
+		of: func(r *bn.Report) any { return r.Ledger }, load: loading(ledger.ReadJSON), fails: &measures.Ledger, forms: output.LedgerForms,
 		sums:  summing(ledger.Merge, measures.LedgerNumbers, func(l *ledger.Ledger) (int, *[]string) { return l.Instances, &l.Warnings }),
 		pairs: &pairs{},
 	}
 	stackKind = &kind{name: "stack", what: "speedup stack", reader: "report", key: "components", want: bn.WantSpeedup,
-		of: func(r *bn.Report) any { return []*speedup.Stack{r.Speedup} }, load: loading(speedup.ReadJSON), fails: &measures.Stack, forms: stackForms,
+		of: func(r *bn.Report) any { return []*speedup.Stack{r.Speedup} }, load: loading(speedup.ReadJSON), fails: &measures.Stack, forms: output.StackForms,
 		pairs: comparing(func(v any) *speedup.Stack { return measures.Widest(v.([]*speedup.Stack)) }, speedup.Summary(), speedup.Changes, drawStacks,
 			func(s *speedup.Stack) (string, string, []string) { return "", "", s.Warnings }),
 	}
 	contentionKind = &kind{name: "contention", what: "contention profile", key: "waits", want: bn.WantContention,
-		of: func(r *bn.Report) any { return r.Contention }, load: loading(contention.ReadJSON), fails: &measures.Contention, forms: contentionForms,
+		of: func(r *bn.Report) any { return r.Contention }, load: loading(contention.ReadJSON), fails: &measures.Contention, forms: output.ContentionForms,
 		sums: summing(adding(contention.Merge), measures.ContentionNumbers, func(p *contention.Profile) (int, *[]string) { return p.Instances, &p.Warnings }),
 		pairs: comparing(pointer[contention.Profile], contention.Summary(), contention.Changes, nil, func(p *contention.Profile) (string, string, []string) {
 			return "profiles differ in accuracy:", p.Accuracy, p.Warnings
 		}),
 	}
 	tasksKind = &kind{name: "tasks", what: "profile of tasks", key: "classes", want: bn.WantTasks,
-		of: func(r *bn.Report) any { return r.Tasks }, load: loading(granularity.ReadJSON), fails: &measures.Tasks, forms: tasksForms,
+		of: func(r *bn.Report) any { return r.Tasks }, load: loading(granularity.ReadJSON), fails: &measures.Tasks, forms: output.TasksForms,
 		sums: summing(adding(granularity.Merge), measures.TaskNumbers, func(p *granularity.Profile) (int, *[]string) { return p.Instances, &p.Warnings }),
 		pairs: comparing(pointer[granularity.Profile], granularity.Summary(), granularity.Changes, nil, func(p *granularity.Profile) (string, string, []string) {
 			return "profiles are measured differently,", "by " + p.Source, p.Warnings
 		}),
 	}
 	criticalKind = &kind{name: "critical", what: "profile of critical paths", key: "paths", want: bn.WantPaths,
-		of: func(r *bn.Report) any { return r.Paths }, load: loading(critical.ReadJSON), fails: &measures.Critical, forms: criticalForms,
+		of: func(r *bn.Report) any { return r.Paths }, load: loading(critical.ReadJSON), fails: &measures.Critical, forms: output.CriticalForms,
 		sums: summing(critical.Merge, measures.PathNumbers, func(p *critical.Profile) (int, *[]string) { return p.Instances, &p.Warnings }),
 	}
 	verdictKind = &kind{name: "verdict", what: "verdict", key: "findings", load: loading(readVerdict)}
@@ -135,7 +136,7 @@ func defineKind(c *cobra.Command, k **kind, kinds []*kind, usage string) {
 	}
 	c.Flags().Func("kind", usage, func(name string) error {
 		if *k = kindNamed(name); !slices.Contains(names, name) {
-			return fmt.Errorf("want %s", either(names))
+			return fmt.Errorf("want %s", output.Either(names))
 		}
 		return nil
 	})
@@ -202,7 +203,7 @@ func artifactOfJSON(label string, data []byte, kinds ...*kind) (a artifact, err 
 		for _, k := range kinds {
 			whats = append(whats, k.what)
 		}
-		return a, fmt.Errorf("%s: it is JSON, but not a %s that this program saved", label, either(whats))
+		return a, fmt.Errorf("%s: it is JSON, but not a %s that this program saved", label, output.Either(whats))
 	case a.kind == nil:
 		a.kind = kinds[0] // to return its error
 	case !slices.Contains(kinds, a.kind):

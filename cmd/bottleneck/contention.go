@@ -1,24 +1,19 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
-	"github.com/bottleneck-go/bottleneck/exporters/picture"
-	"github.com/bottleneck-go/bottleneck/exporters/pprof"
-	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
@@ -52,18 +47,18 @@ of a trace that lost their processor, by call chain.`)+`
 The totals of text and pictures do not depend on -min; those of JSON, CSV, pprof
 and folded stacks are of what is left. A picture shows which groups wait for
 which; .folded is for flamegraph.pl.`, f.run)
-	f.define(c, contentionForms, &measures.Contention)
-	f.to.defineTop("lines below each line, locks and groups", "those above half a percent")
-	fs, draw := c.Flags(), &f.to.draw
+	f.define(c, output.ContentionForms, &measures.Contention)
+	f.to.DefineTop("lines below each line, locks and groups", "those above half a percent")
+	fs, draw := c.Flags(), &f.to.Draw
 	flags.Parsed(fs, &draw.By, "by", "", "the levels of the tree: `ASPECTS`, separated by commas", parseAspects)
 	flags.Parsed(fs, &draw.Kinds, "kind", "", "show only these `KINDS` of waits, separated by commas", parseKinds)
 	flags.Regexp(fs, &f.match, "focus", "show only waits with a match of `REGEXP` in the lock or its class, or in a function of the waiter, the owner or the root")
-	fs.StringVar(&draw.view, "pprof", "", "the stacks of .pb.gz and .folded: `VIEW` is owner (default of .pb.gz), waiter, root, or joined (default of .folded), which is the waiter's calls, the lock, and the owner's calls")
+	fs.StringVar(&draw.View, "pprof", "", "the stacks of .pb.gz and .folded: `VIEW` is owner (default of .pb.gz), waiter, root, or joined (default of .folded), which is the waiter's calls, the lock, and the owner's calls")
 	fs.DurationVar(&draw.Min, "min", 0, "leave out lines, edges and rows that are shorter than `DURATION`")
 	fs.BoolVarP(&draw.Rates, "verbose", "v", false, "show events per second, and bytes per contention")
-	f.to.only["verbose"] = []string{"text"}
-	f.to.only["pprof"] = []string{"pprof", "folded"}
-	f.to.only["top"] = []string{"text", "svg", "png", "html"}
+	f.to.Only["verbose"] = []string{"text"}
+	f.to.Only["pprof"] = []string{"pprof", "folded"}
+	f.to.Only["top"] = []string{"text", "svg", "png", "html"}
 	c.Example = `  bottleneck contention trace.out
   bottleneck contention -kind locks -by lock,waiter-func,owner-func trace.out
   bottleneck contention -format folded trace.out | flamegraph.pl > flame.svg
@@ -78,19 +73,19 @@ func (f *contentionFlags) run(ctx context.Context, std stdio, args []string) err
 	if err := f.parse(); err != nil {
 		return err
 	}
-	f.opt.Contention = tracewaits.Options{Goroutines: f.to.draw.goroutines(), Syscalls: slices.Contains(f.to.draw.Kinds, contention.SyscallKind)}
+	f.opt.Contention = tracewaits.Options{Goroutines: f.to.Draw.Goroutines(), Syscalls: slices.Contains(f.to.Draw.Kinds, contention.SyscallKind)}
 	return f.analysis.run(ctx, std, args, f.keep, contentionKind)
 }
 
 // parse rejects invalid flags.
 func (f *contentionFlags) parse() error {
-	draw := &f.to.draw
-	showsBy := func(form string) bool { return form == "text" || form == "json" && draw.goroutines() }
+	draw := &f.to.Draw
+	showsBy := func(form string) bool { return form == "text" || form == "json" && draw.Goroutines() }
 	switch {
-	case draw.By != nil && !slices.ContainsFunc(f.to.asked(), showsBy):
+	case draw.By != nil && !slices.ContainsFunc(f.to.Asked(), showsBy):
 		return usagef("-by is for text, and for single goroutines in JSON: other forms have all other aspects without it")
-	case draw.view != "" && contention.CheckView(draw.view) != nil:
-		return usagef("-pprof %s: want owner, waiter, joined or root", draw.view)
+	case draw.View != "" && contention.CheckView(draw.View) != nil:
+		return usagef("-pprof %s: want owner, waiter, joined or root", draw.View)
 	case draw.Min < 0:
 		return usagef("-min %v: want 0s or more", draw.Min)
 	case draw.By == nil && slices.Equal(draw.Kinds, []string{contention.SyscallKind}):
@@ -139,53 +134,9 @@ func parseKinds(list string) (kinds []string, err error) {
 // keep removes waits that -kind and -focus do not select, and warns if nothing is left.
 func (f *contentionFlags) keep(a artifact) (any, error) {
 	p := a.value.(*contention.Profile)
-	kept := p.Filter(f.to.draw.Kinds, f.match, 0)
+	kept := p.Filter(f.to.Draw.Kinds, f.match, 0)
 	if len(p.Waits) > 0 && len(kept.Waits) == 0 {
 		kept.Warnings = append(slices.Clone(kept.Warnings), "Goroutines did wait, but for nothing that -kind and -focus keep.")
 	}
 	return kept, nil
-}
-
-// goroutines reports whether an aspect is that of individual goroutines.
-func (d drawing) goroutines() bool {
-	return slices.ContainsFunc(d.By, func(a string) bool {
-		return a == contention.ByOwnerGoroutine || a == contention.ByWaiterGoroutine || a == contention.ByRootGoroutine
-	})
-}
-
-// contentionForms are the forms of contention profiles.
-var contentionForms = forms(func(p *contention.Profile, d drawing) (*result.Table, error) { return d.waits(p).Table(), nil },
-	func(p *contention.Profile, d drawing) (*picture.Drawing, error) {
-		return picture.DrawContention(p, d.picture())
-	}, writers[*contention.Profile]{
-		"text": func(w io.Writer, p *contention.Profile, d drawing) error {
-			return text.WriteContention(w, p, d.Options)
-		},
-		"json": func(w io.Writer, p *contention.Profile, d drawing) error { return contention.WriteJSON(w, d.waits(p)) },
-		"folded": func(w io.Writer, p *contention.Profile, d drawing) error {
-			return text.FoldedStacks(w, d.waits(p), cmp.Or(d.view, contention.JoinedView))
-		},
-		"pprof": pprofForm(pprof.Contention, drawing.waits),
-	})
-
-// waits removes short rows, for forms that cannot summarize them.
-func (d drawing) waits(p *contention.Profile) *contention.Profile {
-	if d.Min == 0 {
-		return p
-	}
-	out := p.Filter(nil, nil, d.Min)
-	whole, left := sumOf(p), sumOf(out)
-	if whole > left {
-		out.Warnings = append(slices.Clip(out.Warnings), fmt.Sprintf(
-			"Waits shorter than %v are left out (-min): %v of %v. The totals are of those that are left.",
-			d.Min, whole-left, whole))
-	}
-	return out
-}
-
-func sumOf(p *contention.Profile) (waited time.Duration) {
-	for i := range p.Waits {
-		waited += p.Waits[i].Waited
-	}
-	return waited
 }

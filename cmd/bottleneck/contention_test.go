@@ -17,6 +17,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 )
 
 // contentionObject is the JSON that other programs read, spelled out again.
@@ -132,7 +133,7 @@ func TestContentionForms(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != len(files) {
 		t.Errorf("%d files, want %d, error %v", len(entries), len(files), err)
 	}
-	if len(contentionForms) != len(contentionChecks) {
+	if len(output.ContentionForms) != len(contentionChecks) {
 		t.Error("a form has no check")
 	}
 }

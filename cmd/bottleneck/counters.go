@@ -23,13 +23,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/input"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/internal/query"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // countersFlags holds the flags of counters.
 type countersFlags struct {
-	to      destination
+	to      output.Destination
 	options quanta.Options
 	list    bool
 	stats   string
@@ -53,8 +54,8 @@ A condition such as 'group =~ "worker" && duration > 100us' selects quanta, and
 arithmetic such as '1000 * minor_faults / duration' is a metric. The page
 https://pkg.go.dev/github.com/bottleneck-go/bottleneck/internal/query describes
 both. What is not known of a quantum is left out, and counted.`, f.run)
-	f.to.define(c, formsIn(countersForms))
-	f.to.defineTop("parts", "10 in text, 4 in pictures, else all; the others are one part")
+	f.to.Define(c, output.FormsIn(countersForms))
+	f.to.DefineTop("parts", "10 in text, 4 in pictures, else all; the others are one part")
 	fs := c.Flags()
 	fs.StringVar(&f.where, "where", "", "only quanta for which `CONDITION` holds")
 	fs.StringVar(&f.query.By, "by", "", "a row for each `KEY`: group, func, caller, proc, how-ended, goroutine, kind, thread or wait")
@@ -64,9 +65,9 @@ both. What is not known of a quantum is left out, and counted.`, f.run)
 	fs.StringVar(&f.lanes, "timeline", "", "draw when each `KEY` ran, and how long quanta ended: goroutine, proc, thread or group")
 	flags.Group(fs, &f.options.Group, "")
 	fs.BoolVar(&f.list, "list", false, "list what this machine can count, and why not the rest")
-	f.to.only["timeline"] = []string{"text", "json", "svg", "png"}
-	f.to.only["list"] = []string{"text", "csv", "json", "md", "html"}
-	f.to.only["top"] = []string{"text", "csv", "json", "md", "html", "svg", "png"}
+	f.to.Only["timeline"] = []string{"text", "json", "svg", "png"}
+	f.to.Only["list"] = []string{"text", "csv", "json", "md", "html"}
+	f.to.Only["top"] = []string{"text", "csv", "json", "md", "html", "svg", "png"}
 	c.Example = `  bottleneck record -counters default -o a.zip -- ./program
   bottleneck counters a.zip
   bottleneck counters -by group -metric duration -stat mean,p99 a.zip
@@ -78,7 +79,7 @@ both. What is not known of a quantum is left out, and counted.`, f.run)
 
 // parse rejects invalid flags before anything is read.
 func (f *countersFlags) parse(std stdio) (err error) {
-	if err := f.to.settle(std); err != nil {
+	if err := f.to.Settle(std.out); err != nil {
 		return err
 	}
 	if f.query.By == "how-ended" {
@@ -152,8 +153,8 @@ func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error
 	if err != nil {
 		return err
 	}
-	f.to.draw.source = shownSource(in.Label)
-	written := f.to.write(std, &counted{ctx, f, e}, countersForms)
+	f.to.Draw.Source = shownSource(in.Label)
+	written := f.to.Write(std.out, std.err, &counted{ctx, f, e}, countersForms)
 	var part *query.Error
 	if errors.As(written, &part) {
 		flag := map[string]string{"filter": "-where", "lanes": "-timeline", "table": "-metric", "compare": "-metric"}[part.Part]
@@ -221,7 +222,7 @@ func (c *counted) tables(top int, people bool) (tables []*result.Table, notes []
 }
 
 // table returns the table for programs.
-func (c *counted) table(d drawing) (*result.Table, error) {
+func (c *counted) table(d output.Drawing) (*result.Table, error) {
 	tables, _, err := c.tables(d.Top, false)
 	if err != nil {
 		return nil, err
@@ -229,9 +230,9 @@ func (c *counted) table(d drawing) (*result.Table, error) {
 	return tables[0], nil
 }
 
-var countersForms = forms((*counted).table, (*counted).picture, writers[*counted]{
+var countersForms = output.FormsOf((*counted).table, (*counted).picture, output.Writers[*counted]{
 	"text": writeCountersText,
-	"json": func(w io.Writer, c *counted, d drawing) error {
+	"json": func(w io.Writer, c *counted, d output.Drawing) error {
 		if c.lanes != "" {
 			l, err := c.timeline(1000, 0, d)
 			if err != nil {
@@ -239,10 +240,10 @@ var countersForms = forms((*counted).table, (*counted).picture, writers[*counted
 			}
 			return json.NewEncoder(w).Encode(l)
 		}
-		return formVia((*counted).table, tableJSON)(w, c, d)
+		return output.Via((*counted).table, output.TableJSON)(w, c, d)
 	},
-	"html": formVia((*counted).table, report.WriteTable), // the picture has no comparison
-	"pprof": func(w io.Writer, c *counted, _ drawing) error {
+	"html": output.Via((*counted).table, report.WriteTable), // the picture has no comparison
+	"pprof": func(w io.Writer, c *counted, _ output.Drawing) error {
 		set, err := c.e.Select(c.ctx, c.where)
 		if err != nil {
 			return query.InPart("filter", err)
@@ -252,7 +253,7 @@ var countersForms = forms((*counted).table, (*counted).picture, writers[*counted
 })
 
 // picture draws the means over time.
-func (c *counted) picture(d drawing) (*picture.Drawing, error) {
+func (c *counted) picture(d output.Drawing) (*picture.Drawing, error) {
 	if c.lanes != "" {
 		return c.drawLanes(d)
 	}
@@ -284,15 +285,15 @@ func (c *counted) picture(d drawing) (*picture.Drawing, error) {
 			list = append(list, l)
 		}
 	}
-	sentence := "All quanta of " + d.source
+	sentence := "All quanta of " + d.Source
 	if c.where != "" {
-		sentence = "Quanta of " + d.source + " with " + c.where
+		sentence = "Quanta of " + d.Source + " with " + c.where
 	}
-	return picture.DrawSeries(list, sentence, picture.Options{Title: d.title})
+	return picture.DrawSeries(list, sentence, picture.Options{Title: d.Title})
 }
 
 // timeline returns when the lanes of -timeline ran.
-func (c *counted) timeline(width, long int, d drawing) (*query.Lanes, error) {
+func (c *counted) timeline(width, long int, d output.Drawing) (*query.Lanes, error) {
 	a, err := c.e.Answer(c.ctx, query.Query{Filter: c.where, Lanes: &query.Lanes{By: c.lanes, Width: width, Long: long, Limit: max(0, cmp.Or(d.Top, 40))}})
 	if err != nil {
 		return nil, err
@@ -311,7 +312,7 @@ func laneName(key, group string) string {
 	return format.Func(key)
 }
 
-func (c *counted) drawLanes(d drawing) (*picture.Drawing, error) {
+func (c *counted) drawLanes(d output.Drawing) (*picture.Drawing, error) {
 	l, err := c.timeline(1000, 0, d)
 	if err != nil {
 		return nil, err
@@ -328,14 +329,14 @@ func (c *counted) drawLanes(d drawing) (*picture.Drawing, error) {
 		}
 		list = append(list, lane)
 	}
-	return picture.DrawLanes(list, fmt.Sprintf("When each %s ran, of %s", c.lanes, d.source), picture.Options{Title: d.title})
+	return picture.DrawLanes(list, fmt.Sprintf("When each %s ran, of %s", c.lanes, d.Source), picture.Options{Title: d.Title})
 }
 
 // laneGlyphs show in text how quanta ended.
 var laneGlyphs = map[quanta.Ending]rune{quanta.Preempted: '▸', quanta.Yielded: '◇', quanta.Blocked: '□'}
 
 // writeLanes draws timelines in text: a column for each part of the time.
-func writeLanes(w io.Writer, c *counted, d drawing) error {
+func writeLanes(w io.Writer, c *counted, d output.Drawing) error {
 	const names = 26
 	width := max(20, cmp.Or(d.Width, 100)-names-1)
 	l, err := c.timeline(width, 3, d)
@@ -369,7 +370,7 @@ func writeLanes(w io.Writer, c *counted, d drawing) error {
 	return nil
 }
 
-func writeCountersText(w io.Writer, c *counted, d drawing) error {
+func writeCountersText(w io.Writer, c *counted, d output.Drawing) error {
 	if c.lanes != "" {
 		return writeLanes(w, c, d)
 	}
@@ -417,14 +418,14 @@ func (f *countersFlags) listCounters(std stdio, args []string) error {
 		}
 		all.Rows = append(all.Rows, row)
 	}
-	if err := f.to.supports(listForms, "-list"); err != nil {
+	if err := f.to.Supports(listForms, "-list"); err != nil {
 		return err
 	}
-	return f.to.write(std, all, listForms)
+	return f.to.Write(std.out, std.err, all, listForms)
 }
 
-var listForms = forms(func(all *result.Table, d drawing) (*result.Table, error) { return all, nil }, nil, writers[*result.Table]{
-	"text": func(w io.Writer, all *result.Table, d drawing) error {
+var listForms = output.FormsOf(func(all *result.Table, d output.Drawing) (*result.Table, error) { return all, nil }, nil, output.Writers[*result.Table]{
+	"text": func(w io.Writer, all *result.Table, d output.Drawing) error {
 		refused := map[string][]string{} // by reason
 		has, err := all.Pick("counter", "how")
 		if err != nil {

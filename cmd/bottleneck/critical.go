@@ -3,18 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/critical"
-	"github.com/bottleneck-go/bottleneck/exporters/pprof"
-	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
-	"github.com/bottleneck-go/bottleneck/result"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 )
 
 // criticalFlags holds the flags of critical.
@@ -39,9 +36,9 @@ not on the path is not worth optimizing: it had time.
 The path of the whole program, [program], ends with the oldest goroutine that
 runs at the end of the trace. Those of tasks are summed by class, such as the
 handler of requests.`, f.run)
-	f.define(c, criticalForms, &measures.Critical)
-	f.to.defineTop("rows and classes", "10 rows and 6 classes in text, all in other forms")
-	f.to.only["top"] = []string{"text", "csv", "md", "html"}
+	f.define(c, output.CriticalForms, &measures.Critical)
+	f.to.DefineTop("rows and classes", "10 rows and 6 classes in text, all in other forms")
+	f.to.Only["top"] = []string{"text", "csv", "md", "html"}
 	c.Flags().StringVar(&f.class, "class", "", "show only the path of the class `NAME`, such as main.handle or [program]")
 	c.Example = `  bottleneck critical trace.out
   bottleneck critical -class main.handle trace.out
@@ -54,7 +51,7 @@ func (f *criticalFlags) run(ctx context.Context, std stdio, args []string) error
 	if err := f.settle(std); err != nil {
 		return err
 	}
-	f.opt.PathStacks = slices.Contains(f.to.asked(), "pprof")
+	f.opt.PathStacks = slices.Contains(f.to.Asked(), "pprof")
 	return f.analysis.run(ctx, std, args, func(a artifact) (any, error) { return f.choose(a.value.(*critical.Profile)) }, criticalKind)
 }
 
@@ -76,9 +73,3 @@ func (f *criticalFlags) choose(p *critical.Profile) (*critical.Profile, error) {
 	}
 	return nil, fmt.Errorf("there is no path of class %q: the classes are %s", f.class, strings.Join(names, ", "))
 }
-
-var criticalForms = forms(func(p *critical.Profile, d drawing) (*result.Table, error) { return p.Table().Top(d.Top), nil }, nil, writers[*critical.Profile]{
-	"text":  func(w io.Writer, p *critical.Profile, d drawing) error { return text.WritePaths(w, p, d.Options) },
-	"json":  func(w io.Writer, p *critical.Profile, _ drawing) error { return critical.WriteJSON(w, p) },
-	"pprof": pprofForm(pprof.Paths, nil),
-})

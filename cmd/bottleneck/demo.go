@@ -20,6 +20,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/internal/workload"
 )
 
@@ -68,10 +69,10 @@ func (d *demo) parse(rest []string) error {
 		return usagef("unexpected argument %q: the demo brings its own program", rest[0])
 	case !known:
 		return usagef("-repair %q: want largest-first or split", d.repair)
-	case formsIn(graphForms).formOf(d.out) == "":
-		return usagef("-o %q: want a file ending in %s", d.out, formsIn(graphForms).endings())
+	case output.FormsIn(output.GraphForms).FormOf(d.out) == "":
+		return usagef("-o %q: want a file ending in %s", d.out, output.FormsIn(output.GraphForms).Endings())
 	case d.trace != "":
-		if kept := (outputs{d.out}); kept.add(d.trace) != nil {
+		if kept := (output.Files{d.out}); kept.Add(d.trace) != nil {
 			return usagef("-o and -trace are the same file, %s", d.trace)
 		}
 	}
@@ -83,11 +84,11 @@ func (d *demo) run(ctx context.Context, std stdio, args []string) error {
 	if err := d.parse(args); err != nil {
 		return err
 	}
-	kept := outputs{d.out}
+	kept := output.Files{d.out}
 	if d.trace != "" {
 		kept = append(kept, d.trace)
 	}
-	if err := kept.check(); err != nil {
+	if err := kept.Check(); err != nil {
 		return err
 	}
 	if d.procs < 2 {
@@ -109,7 +110,7 @@ type demoRun struct {
 
 // record runs the program under the tracer and reads the trace.
 func (d *demo) record(ctx context.Context, std stdio) (*demoRun, error) {
-	defer startProgress(std.err, d.progress)()
+	defer output.Progress(std.err, d.progress)()
 	config := workload.Config{Workers: d.workers, Small: d.files - 1, Factor: d.factor}
 	config.Unit = config.StepsFor(d.time, d.procs)
 
@@ -157,11 +158,11 @@ func (r *demoRun) read(ctx context.Context) error {
 
 // show prints the verdict and the graph, and writes the files.
 func (d *demo) show(std stdio, r *demoRun) error {
-	draw := drawing{
-		title:  "Bottle graph of the demo, by worker",
-		source: fmt.Sprintf("%d workers, %d files, the last one %d times larger than the others", d.workers, d.files, d.factor),
+	draw := output.Drawing{
+		Title:  "Bottle graph of the demo, by worker",
+		Source: fmt.Sprintf("%d workers, %d files, the last one %d times larger than the others", d.workers, d.files, d.factor),
 	}
-	opt := textOn(std.out)
+	opt := output.TextOn(std.out)
 	if err := text.Verdict(std.out, r.graph.Verdict, opt); err != nil {
 		return err
 	}
@@ -173,7 +174,9 @@ func (d *demo) show(std stdio, r *demoRun) error {
 		return err
 	}
 	wrote := d.out
-	if err := atomicfile.Write(d.out, func(w io.Writer) error { return graphForms[formsIn(graphForms).formOf(d.out)](w, r.graph, draw) }); err != nil {
+	if err := atomicfile.Write(d.out, func(w io.Writer) error {
+		return output.GraphForms[output.FormsIn(output.GraphForms).FormOf(d.out)](w, r.graph, draw)
+	}); err != nil {
 		return err
 	}
 	if d.trace != "" {

@@ -24,6 +24,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/verdict"
@@ -33,7 +34,7 @@ import (
 type diffFlags struct {
 	kind *kind // nil if not given
 	opt  bottle.Options
-	to   destination
+	to   output.Destination
 	fail conditions
 }
 
@@ -64,8 +65,8 @@ NAME is that of -fail of the command that shows the result:
 	defineKind(c, &f.kind, kinds,
 		"compare as `KIND`: graph, ledger, stack (of traces, estimates), contention or tasks (of traces, regions); default graphs with the categories of the ledgers for traces, and the kind of the file for JSON")
 	flags.Group(c.Flags(), &f.opt.Group, "of graphs of traces: ")
-	f.to.define(c, formsIn(diffForms))
-	f.to.defineBy("of -kind ledger: sum the rows that are equal in `COLUMNS`; default category,wait,function,group")
+	f.to.Define(c, output.FormsIn(diffForms))
+	f.to.DefineBy("of -kind ledger: sum the rows that are equal in `COLUMNS`; default category,wait,function,group")
 	var about []*condition.Measures
 	for _, k := range kinds {
 		about = append(about, k.fails)
@@ -97,17 +98,17 @@ func (f *diffFlags) parse(std stdio, args []string) (sides [2][]string, err erro
 	case f.kind != nil:
 		err = f.fits(f.kind)
 	}
-	return sides, cmp.Or(err, onceStdin(args), f.to.settle(std))
+	return sides, cmp.Or(err, onceStdin(args), f.to.Settle(std.out))
 }
 
 // fits rejects flags that are not for a kind.
 func (f *diffFlags) fits(k *kind) error {
 	switch {
-	case f.to.flags.Changed("group") && k != graphKind:
+	case f.to.Flags.Changed("group") && k != graphKind:
 		return usagef("-group is for graphs: a %s has no boxes", k.what)
-	case f.to.draw.By != nil && k != ledgerKind:
+	case f.to.Draw.By != nil && k != ledgerKind:
 		return usagef("-by is for ledgers: want -kind ledger")
-	case k.pairs.draw == nil && slices.ContainsFunc(f.to.asked(), func(form string) bool { return form == "svg" || form == "png" }):
+	case k.pairs.draw == nil && slices.ContainsFunc(f.to.Asked(), func(form string) bool { return form == "svg" || form == "png" }):
 		return usagef("there are no pictures that compare a %s with another: want text or json", k.what)
 	}
 	return nil
@@ -147,7 +148,7 @@ func (f *diffFlags) run(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	for _, a := range slices.Concat(pair[0].runs, pair[1].runs) {
-		if err := rejectTraceFlags(f.to.flags, a); err != nil {
+		if err := rejectTraceFlags(f.to.Flags, a); err != nil {
 			return err
 		}
 	}
@@ -156,8 +157,8 @@ func (f *diffFlags) run(ctx context.Context, std stdio, args []string) error {
 	} else if err != nil {
 		return fmt.Errorf("-fail: %w", err)
 	}
-	f.to.draw.source = filepath.Base(sides[0][0]) + " and " + filepath.Base(sides[1][0])
-	return errors.Join(f.to.write(std, pair, diffForms), f.fail.check(std, pair.values))
+	f.to.Draw.Source = filepath.Base(sides[0][0]) + " and " + filepath.Base(sides[1][0])
+	return errors.Join(f.to.Write(std.out, std.err, pair, diffForms), f.fail.check(std, pair.values))
 }
 
 // diffPair holds the two runs.
@@ -266,8 +267,8 @@ var meanColumns = []result.Column[compared]{
 }
 
 // diffForms write a pair; pictures exist only for kinds that can be drawn.
-var diffForms = forms(diffPair.table, func(p diffPair, d drawing) (*picture.Drawing, error) { return p[0].pairs.draw(p, d) }, writers[diffPair]{
-	"text": func(w io.Writer, p diffPair, d drawing) error {
+var diffForms = output.FormsOf(diffPair.table, func(p diffPair, d output.Drawing) (*picture.Drawing, error) { return p[0].pairs.draw(p, d) }, output.Writers[diffPair]{
+	"text": func(w io.Writer, p diffPair, d output.Drawing) error {
 		if err := text.VerdictDiff(w, p[0].Verdict, p[1].Verdict, d.Options); err != nil {
 			return err
 		}
@@ -278,41 +279,41 @@ var diffForms = forms(diffPair.table, func(p diffPair, d drawing) (*picture.Draw
 			fmt.Fprintln(w)
 		}
 		if p[0].pairs.compare == nil {
-			return formVia(diffPair.table, d.rowsText)(w, p, d)
+			return output.Via(diffPair.table, d.RowsText)(w, p, d)
 		}
 		if err := p[0].pairs.compare(w, p, d); err != nil || !p.booked() {
 			return err
 		}
 		fmt.Fprintln(w)
-		return formVia(diffPair.categories, d.rowsText)(w, p, d)
+		return output.Via(diffPair.categories, d.RowsText)(w, p, d)
 	},
 	"json": writeDiffJSON,
-	"md": func(w io.Writer, p diffPair, d drawing) error {
+	"md": func(w io.Writer, p diffPair, d output.Drawing) error {
 		if t := p.means(); t != nil {
 			if err := markdown.Write(w, t); err != nil {
 				return err
 			}
 			fmt.Fprintln(w)
 		}
-		return formVia(diffPair.table, markdown.Write)(w, p, d)
+		return output.Via(diffPair.table, markdown.Write)(w, p, d)
 	},
-	"html": formVia(diffPair.table, report.WriteTable), // not all kinds have pictures
+	"html": output.Via(diffPair.table, report.WriteTable), // not all kinds have pictures
 })
 
 // pairs compares two results of a kind.
 type pairs struct {
-	compare func(w io.Writer, p diffPair, d drawing) error        // in words
-	changes func(p diffPair) *result.Table                        // nil if these are those of the ledgers
-	draw    func(p diffPair, d drawing) (*picture.Drawing, error) // nil if there is no picture
+	compare func(w io.Writer, p diffPair, d output.Drawing) error        // in words
+	changes func(p diffPair) *result.Table                               // nil if these are those of the ledgers
+	draw    func(p diffPair, d output.Drawing) (*picture.Drawing, error) // nil if there is no picture
 }
 
 // comparing compares results by their totals and the table of changes. one returns the result of a
 // value. about returns a property in which two may differ, after the words for that, and the
 // warnings.
 func comparing[E any](one func(v any) *E, totals []result.Column[E], changes func(before, after *E) *result.Table,
-	draw func(diffPair, drawing) (*picture.Drawing, error), about func(*E) (different, property string, warnings []string)) *pairs {
+	draw func(diffPair, output.Drawing) (*picture.Drawing, error), about func(*E) (different, property string, warnings []string)) *pairs {
 	return &pairs{draw: draw, changes: func(p diffPair) *result.Table { return changes(one(p[0].value), one(p[1].value)) },
-		compare: func(w io.Writer, p diffPair, d drawing) error {
+		compare: func(w io.Writer, p diffPair, d output.Drawing) error {
 			before, after := one(p[0].value), one(p[1].value)
 			tables := []*result.Table{changes(before, after)}
 			if _, waits := p[0].value.(*contention.Profile); waits {
@@ -338,14 +339,14 @@ func comparing[E any](one func(v any) *E, totals []result.Column[E], changes fun
 		}}
 }
 
-func drawGraphs(p diffPair, d drawing) (*picture.Drawing, error) {
-	return picture.DrawRow([]string{"before", "after"}, []*bottle.Graph{p[0].value.(*bottle.Graph), p[1].value.(*bottle.Graph)}, d.picture())
+func drawGraphs(p diffPair, d output.Drawing) (*picture.Drawing, error) {
+	return picture.DrawRow([]string{"before", "after"}, []*bottle.Graph{p[0].value.(*bottle.Graph), p[1].value.(*bottle.Graph)}, d.Picture())
 }
 
-func drawStacks(p diffPair, d drawing) (*picture.Drawing, error) {
+func drawStacks(p diffPair, d output.Drawing) (*picture.Drawing, error) {
 	before, after := *measures.Widest(p[0].value.([]*speedup.Stack)), *measures.Widest(p[1].value.([]*speedup.Stack))
 	before.Label, after.Label = "before", "after"
-	return picture.DrawStacks([]*speedup.Stack{&before, &after}, d.picture())
+	return picture.DrawStacks([]*speedup.Stack{&before, &after}, d.Picture())
 }
 
 // booked reports whether both runs have ledgers.
@@ -362,10 +363,10 @@ func (p diffPair) ledgers(by ...string) (*result.Table, error) {
 	return t, nil
 }
 
-func (p diffPair) categories(drawing) (*result.Table, error) { return p.ledgers("category") }
+func (p diffPair) categories(output.Drawing) (*result.Table, error) { return p.ledgers("category") }
 
 // table returns the changes; those of ledgers by default without lines, which edits move.
-func (p diffPair) table(d drawing) (*result.Table, error) {
+func (p diffPair) table(d output.Drawing) (*result.Table, error) {
 	if changes := p[0].pairs.changes; changes != nil {
 		return changes(p), nil
 	}
@@ -377,7 +378,7 @@ func (p diffPair) table(d drawing) (*result.Table, error) {
 
 // writeDiffJSON writes one object: {"what":"bottle graph", "measures":[…], "changes":[…],
 // "capacity":[…], "verdicts":{"before":…, "after":…}}.
-func writeDiffJSON(w io.Writer, p diffPair, d drawing) (err error) {
+func writeDiffJSON(w io.Writer, p diffPair, d output.Drawing) (err error) {
 	type verdicts struct {
 		Before *verdict.Verdict `json:"before"`
 		After  *verdict.Verdict `json:"after"`
@@ -402,5 +403,5 @@ func writeDiffJSON(w io.Writer, p diffPair, d drawing) (err error) {
 	if p[0].Verdict != nil || p[1].Verdict != nil {
 		out.Verdicts = &verdicts{p[0].Verdict, p[1].Verdict}
 	}
-	return writeJSON(w, out)
+	return output.JSON(w, out)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -400,7 +401,7 @@ func TestDiffWarnings(t *testing.T) {
 		pair := func(before, after any) (text string) {
 			var b strings.Builder
 			p := diffPair{{kind: tt.kind, value: before, Report: &bn.Report{}}, {kind: tt.kind, value: after, Report: &bn.Report{}}}
-			if err := tt.kind.pairs.compare(&b, p, drawing{}); err != nil {
+			if err := tt.kind.pairs.compare(&b, p, output.Drawing{}); err != nil {
 				t.Error(err)
 			}
 			_, text, _ = strings.Cut(b.String(), "Warning")

@@ -4,20 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/exporters/picture"
-	"github.com/bottleneck-go/bottleneck/exporters/pprof"
-	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
-	"github.com/bottleneck-go/bottleneck/result"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 )
 
 // graphFlags holds the flags of graph.
@@ -47,8 +43,8 @@ Goroutines share a box if they have the same BY:
 Generations of the trace outside of -from and -to are not decoded. Goroutines
 that started in one of them are named by what they do later. For -group creator,
 region or task, everything before -from is decoded.`, f.run)
-	f.define(c, graphForms, &measures.Graph)
-	f.to.defineTop("groups", "15 in text and pictures, all in other forms")
+	f.define(c, output.GraphForms, &measures.Graph)
+	f.to.DefineTop("groups", "15 in text and pictures, all in other forms")
 	fs, opt := c.Flags(), &f.opt.Bottle
 	flags.Group(fs, &opt.Group, "")
 	flags.Window(fs, &opt.Window, "draw one graph for each `DURATION`, such as 500ms")
@@ -71,7 +67,7 @@ func (f *graphFlags) run(ctx context.Context, std stdio, args []string) error {
 	if len(args) > 1 {
 		return f.runRow(ctx, std, args)
 	}
-	f.opt.Bottle.Stacks = slices.Contains(f.to.asked(), "pprof")
+	f.opt.Bottle.Stacks = slices.Contains(f.to.Asked(), "pprof")
 	return f.analysis.run(ctx, std, args, nil, graphKind)
 }
 
@@ -82,7 +78,7 @@ func (f *graphFlags) runRow(ctx context.Context, std stdio, args []string) error
 			return usagef("-%s is for one trace, not %d", name, len(args))
 		}
 	}
-	if err := cmp.Or(f.to.supports(rowForms, "several graphs"), onceStdin(args)); err != nil {
+	if err := cmp.Or(f.to.Supports(output.RowForms, "several graphs"), onceStdin(args)); err != nil {
 		return err
 	}
 	var names []string
@@ -109,7 +105,7 @@ func (f *graphFlags) runRow(ctx context.Context, std stdio, args []string) error
 			break
 		}
 	}
-	return errors.Join(append(broken, f.to.write(std, graphRow{names, graphs}, rowForms))...)
+	return errors.Join(append(broken, f.to.Write(std.out, std.err, output.Row{Names: names, Graphs: graphs}, output.RowForms))...)
 }
 
 // runName returns the caption of a run: the name of its file without the usual endings.
@@ -120,37 +116,3 @@ func runName(label string) string {
 	}
 	return cmp.Or(name, label)
 }
-
-// graphRow is the graphs of several runs.
-type graphRow struct {
-	names  []string
-	graphs []*bottle.Graph
-}
-
-// rowForms are the forms of several graphs side by side.
-var rowForms = forms(func(r graphRow, d drawing) (*result.Table, error) {
-	t := bottle.Row(r.names, r.graphs)
-	t.Title = "Shares of the time"
-	return t.Top(d.Top), nil
-}, func(r graphRow, d drawing) (*picture.Drawing, error) {
-	return picture.DrawRow(r.names, r.graphs, d.picture())
-}, writers[graphRow]{
-	"text": func(w io.Writer, r graphRow, d drawing) error {
-		return text.WriteRow(w, r.names, r.graphs, d.Options)
-	},
-	"json": func(w io.Writer, r graphRow, d drawing) error {
-		return writeJSON(w, struct {
-			Runs   []string      `json:"runs"`
-			Groups *result.Table `json:"groups"`
-		}{r.names, bottle.Row(r.names, r.graphs)})
-	},
-})
-
-// graphForms are the forms of graphs.
-var graphForms = forms(func(g *bottle.Graph, d drawing) (*result.Table, error) { return g.Top(d.Top).Groups(), nil },
-	func(g *bottle.Graph, d drawing) (*picture.Drawing, error) { return picture.Draw(g, d.picture()) }, writers[*bottle.Graph]{
-		"text":  func(w io.Writer, g *bottle.Graph, d drawing) error { return text.Write(w, g, d.Options) },
-		"json":  func(w io.Writer, g *bottle.Graph, d drawing) error { return bottle.WriteJSON(w, g.Top(d.Top)) },
-		"csv":   func(w io.Writer, g *bottle.Graph, d drawing) error { return text.TableCSV(w, g.Top(d.Top).Table()) },
-		"pprof": pprofForm(pprof.Profile, func(d drawing, g *bottle.Graph) *bottle.Graph { return g.Top(d.Top) }),
-	})

@@ -1,22 +1,18 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/exporters/pprof"
-	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/ledger"
-	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -41,59 +37,19 @@ The stacks of .pb.gz are those of the lost capacity: the call chain that waited
 and the one that ended the wait. Columns of text, for -by, are
 
 `+texts.String(), f.run)
-	f.define(c, ledgerForms, &measures.Ledger)
-	f.to.defineTop("rows", "20 in text, all in other forms; the other rows are summed")
+	f.define(c, output.LedgerForms, &measures.Ledger)
+	f.to.DefineTop("rows", "20 in text, all in other forms; the other rows are summed")
 	opt := &f.opt.Bottle
 	flags.Bounds(c.Flags(), &opt.From, &opt.To)
 	flags.Group(c.Flags(), &opt.Group, "")
-	f.to.defineBy("sum the rows that are equal in `COLUMNS`, separated by commas; not for JSON")
-	f.to.only["by"] = []string{"text", "csv", "md", "html"}
-	f.to.only["top"] = f.to.only["by"]
+	f.to.DefineBy("sum the rows that are equal in `COLUMNS`, separated by commas; not for JSON")
+	f.to.Only["by"] = []string{"text", "csv", "md", "html"}
+	f.to.Only["top"] = f.to.Only["by"]
 	c.Example = `  bottleneck ledger trace.out
   bottleneck ledger -by category trace.out
   bottleneck ledger -fail 'lost>30%, lost(mutex)>10%' trace.out
   bottleneck ledger -o lost.pb.gz trace.out && go tool pprof -http=: lost.pb.gz`
 	return a.reads(c)
-}
-
-// rows returns the requested rows of a ledger.
-func (d drawing) rows(l *ledger.Ledger) (*result.Table, error) {
-	if d.By == nil {
-		return l.Table(), nil
-	}
-	return l.Table().By(d.By...)
-}
-
-// rowsText writes rows of a ledger, by default 20 of them.
-func (d drawing) rowsText(w io.Writer, t *result.Table) error {
-	opt := d.Options
-	opt.Top = cmp.Or(opt.Top, 20)
-	return text.WriteTable(w, t, opt)
-}
-
-var ledgerForms = forms(func(l *ledger.Ledger, d drawing) (*result.Table, error) {
-	t, err := d.rows(l)
-	if err != nil {
-		return nil, err
-	}
-	return t.Top(d.Top), nil
-}, nil, writers[*ledger.Ledger]{
-	"text": func(w io.Writer, l *ledger.Ledger, d drawing) error {
-		return formVia(func(l *ledger.Ledger, d drawing) (*result.Table, error) { return d.rows(l) }, d.rowsText)(w, l, d)
-	},
-	"json":  func(w io.Writer, l *ledger.Ledger, _ drawing) error { return ledger.WriteJSON(w, l) },
-	"pprof": pprofForm(pprof.Ledger, nil),
-})
-
-// defineBy adds -by.
-func (d *destination) defineBy(usage string) {
-	d.flags.Func("by", usage, func(s string) error {
-		for name := range strings.SplitSeq(s, ",") {
-			d.draw.By = append(d.draw.By, strings.TrimSpace(name))
-		}
-		_, err := d.draw.rows(&ledger.Ledger{})
-		return err
-	})
 }
 
 // groupOf returns the group of a goroutine of the program.
@@ -110,7 +66,7 @@ func (f *ledgerFlags) run(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	opt := &f.opt.Bottle
-	opt.Stacks = slices.Contains(f.to.asked(), "pprof")
+	opt.Stacks = slices.Contains(f.to.Asked(), "pprof")
 	var value func(artifact) (any, error)
 	if opt.Group.String() != bottle.ByFunction.String() {
 		books := ledger.NewObserver(ledger.Options{From: opt.From, To: opt.To, Stacks: opt.Stacks, Group: f.groupOf})

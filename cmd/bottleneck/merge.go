@@ -25,6 +25,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/input"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/internal/spread"
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
@@ -35,8 +36,8 @@ type mergeFlags struct {
 	seconds   float64
 	filesFrom string
 	partial   bool
-	spread    outputs
-	to        destination
+	spread    output.Files
+	to        output.Destination
 }
 
 func (a *app) merge() *cobra.Command {
@@ -65,9 +66,9 @@ written: an incomplete sum looks like a complete one.`, f.run)
 	flags.Seconds(fs, &f.seconds, 5, "request `N` seconds from services; default 5")
 	fs.StringVar(&f.filesFrom, "files-from", "", "read more files and URLs from `FILE`, one a line; \"-\" is standard input")
 	fs.BoolVar(&f.partial, "partial", false, "leave out sources that cannot be read to the end, and list them on standard error and in the warnings of the result")
-	fs.Func("spread", "write the spread of all groups to `FILE` as CSV", f.spread.add)
-	f.to.define(c, formsIn(graphForms, contentionForms, ledgerForms))
-	f.to.defineTop("groups", "as in the command of the kind")
+	fs.Func("spread", "write the spread of all groups to `FILE` as CSV", f.spread.Add)
+	f.to.Define(c, output.FormsIn(output.GraphForms, output.ContentionForms, output.LedgerForms))
+	f.to.DefineTop("groups", "as in the command of the kind")
 	c.Example = `  bottleneck merge -o fleet.json -o fleet.svg a.json b.json c.json
   bottleneck merge http://10.0.0.1:6060/debug/bottleneck/ \
           http://10.0.0.2:6060/debug/bottleneck/
@@ -84,11 +85,11 @@ func (f *mergeFlags) parse(std stdio, sources []string) error {
 		if !strings.HasSuffix(name, ".csv") {
 			return usagef("-spread %s: want a file ending in .csv", name)
 		}
-		if slices.Contains(f.to.outputs, name) {
+		if slices.Contains(f.to.Files, name) {
 			return usagef("-spread %s: -o writes the same file", name)
 		}
 	}
-	return cmp.Or(f.spread.check(), f.to.settle(std))
+	return cmp.Or(f.spread.Check(), f.to.Settle(std.out))
 }
 
 func (f *mergeFlags) run(ctx context.Context, std stdio, args []string) error {
@@ -130,21 +131,21 @@ func (f *mergeFlags) address(source string) string {
 
 // write writes the sum in the requested forms.
 func (f *mergeFlags) write(std stdio, sum *mergeSum) error {
-	if err := f.to.supports(sum.forms, "a merged "+sum.what); err != nil {
+	if err := f.to.Supports(sum.forms, "a merged "+sum.what); err != nil {
 		return err
 	}
 	instances, _ := sum.sums.about(sum.value)
 	n, read := max(1, instances), sum.sources-len(sum.missing)
-	f.to.draw.source = format.Plural(n, "instance", "instances")
+	f.to.Draw.Source = format.Plural(n, "instance", "instances")
 	if read != n {
-		f.to.draw.source += " from " + format.Plural(read, "source", "sources")
+		f.to.Draw.Source += " from " + format.Plural(read, "source", "sources")
 	}
 	if len(sum.missing) > 0 {
-		f.to.draw.source += fmt.Sprintf(", without %s that could not be read", format.Plural(len(sum.missing), "source", "sources"))
+		f.to.Draw.Source += fmt.Sprintf(", without %s that could not be read", format.Plural(len(sum.missing), "source", "sources"))
 	}
 	all := maps.Clone(sum.forms)
-	all["text"] = func(w io.Writer, v any, d drawing) error {
-		if _, err := fmt.Fprintf(w, "Merged: %s. Times are sums over them.\n\n", d.source); err != nil {
+	all["text"] = func(w io.Writer, v any, d output.Drawing) error {
+		if _, err := fmt.Fprintf(w, "Merged: %s. Times are sums over them.\n\n", d.Source); err != nil {
 			return err
 		}
 		if err := sum.forms["text"](w, v, d); err != nil {
@@ -152,13 +153,13 @@ func (f *mergeFlags) write(std stdio, sum *mergeSum) error {
 		}
 		return sum.spread.WriteText(w, d.Options)
 	}
-	spread := f.spread.write(std, func(w io.Writer, _ string) error { return sum.spread.WriteCSV(w) })
-	return errors.Join(spread, f.to.write(std, sum.value, all))
+	spread := f.spread.Write(std.err, func(w io.Writer, _ string) error { return sum.spread.WriteCSV(w) })
+	return errors.Join(spread, f.to.Write(std.out, std.err, sum.value, all))
 }
 
 // read reads a file or a URL of any kind.
 func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (artifact, error) {
-	return readKind(ctx, std, source, f.kind, summed, bn.Options{Bottle: bottle.Options{Stacks: slices.Contains(f.to.asked(), "pprof")}})
+	return readKind(ctx, std, source, f.kind, summed, bn.Options{Bottle: bottle.Options{Stacks: slices.Contains(f.to.Asked(), "pprof")}})
 }
 
 // alike returns an error if an artifact and the first one are of different kinds.
@@ -337,7 +338,7 @@ func (f *mergeFlags) readAll(ctx context.Context, std stdio, sources []string, s
 	if slices.ContainsFunc(sources, input.IsURL) {
 		readers = mergeServices
 	}
-	defer startProgress(std.err, func(time.Duration) string {
+	defer output.Progress(std.err, func(time.Duration) string {
 		return fmt.Sprintf("merging: %d of %d", sum.done.Load(), len(sources))
 	})()
 	quiet := std

@@ -19,6 +19,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 )
 
 func TestUnwritable(t *testing.T) {
@@ -175,8 +176,8 @@ func TestOutputFiles(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"graph", computeTrace}
 	extensions := map[string]string{}
-	for _, form := range formsIn(graphForms) {
-		extensions[extensionOf(form)] = form
+	for _, form := range output.FormsIn(output.GraphForms) {
+		extensions[output.ExtensionOf(form)] = form
 	}
 	for ext := range extensions {
 		args = append(args, "-o", filepath.Join(dir, "graph"+ext))
@@ -196,7 +197,7 @@ func TestFormOf(t *testing.T) {
 	for name, want := range map[string]string{
 		"a.svg": "svg", "A.SVG": "svg", "dir.svg/a": "", "a.pb.gz": "pprof", "a.gz": "", "a.csv.txt": "text", "a.dot": "", "a.html": "html", "": "", "svg": "",
 	} {
-		if got := formsIn(graphForms).formOf(name); got != want {
+		if got := output.FormsIn(output.GraphForms).FormOf(name); got != want {
 			t.Errorf("formOf(%q) = %q, want %q", name, got, want)
 		}
 	}
@@ -209,8 +210,8 @@ func TestRowOfTraces(t *testing.T) {
 	bottleneck("graph", "-o", saved, mutexTrace).want(t, exitOK, "", "")
 	files := []string{computeTrace, saved, phasesTrace}
 	args := append([]string{"graph"}, files...)
-	for _, form := range formsIn(rowForms) {
-		args = append(args, "-o", filepath.Join(dir, "row"+extensionOf(form)))
+	for _, form := range output.FormsIn(output.RowForms) {
+		args = append(args, "-o", filepath.Join(dir, "row"+output.ExtensionOf(form)))
 	}
 	bottleneck(args...).want(t, exitOK, "", "")
 	of := func(ext string) string { return string(read(t, filepath.Join(dir, "row"+ext))) }

@@ -22,6 +22,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/internal/trial"
 )
 
@@ -103,7 +104,7 @@ func (f *recordFlags) parse(rest []string) error {
 	switch {
 	case f.output == "" && len(rest) > 0:
 		return usagef("no output file: want -o FILE")
-	case formsIn(graphForms).formOf(f.output) != "":
+	case output.FormsIn(output.GraphForms).FormOf(f.output) != "":
 		return usagef("-o %s: record writes the trace; \"bottleneck graph\" draws it", f.output)
 	}
 	var err error
@@ -177,7 +178,7 @@ func (f *recordFlags) run(ctx context.Context, std stdio, args []string) error {
 			fmt.Fprintf(std.err, "bottleneck: kept %s of the trace in %s\n", input.Bytes(n), oneLine(f.output))
 			return broken
 		}
-	} else if _, terminal := terminalOf(std.err); terminal {
+	} else if _, terminal := output.TerminalOf(std.err); terminal {
 		fmt.Fprintf(std.err, "Wrote %s, %s.\n", oneLine(f.output), input.Bytes(n))
 	}
 	if asked := input.Seconds(f.seconds); keeps > 0 && keeps < asked {

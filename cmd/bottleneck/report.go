@@ -27,15 +27,16 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // reportFlags holds the flags of report.
 type reportFlags struct {
-	to       destination
-	pages    outputs  // of to
-	tracks   []string // files for Perfetto, which the pass over the trace writes
+	to       output.Destination
+	pages    output.Files // of to
+	tracks   []string     // files for Perfetto, which the pass over the trace writes
 	http     string
 	window   time.Duration
 	grouping bottle.Grouping
@@ -58,11 +59,11 @@ arithmetic on counters. A .perfetto-trace is for https://ui.perfetto.dev: tracks
 for groups of goroutines, the number of running goroutines, and arrows from
 wakers to woken goroutines.`, f.run)
 	fs := c.Flags()
-	f.to.can, f.to.flags, f.to.only = reportForms, fs, map[string][]string{}
+	f.to.Can, f.to.Flags, f.to.Only = reportForms, fs, map[string][]string{}
 	for _, name := range []string{"window", "group", "title"} {
-		f.to.only[name] = []string{"html"}
+		f.to.Only[name] = []string{"html"}
 	}
-	fs.FuncP("output", "o", "write `FILE`: .html is a page that needs no network, .perfetto-trace a trace for Perfetto", f.to.add)
+	fs.FuncP("output", "o", "write `FILE`: .html is a page that needs no network, .perfetto-trace a trace for Perfetto", f.to.Add)
 	fs.StringVar(&f.http, "http", "", "serve the page at `[HOST]:PORT`, to this machine only; port 0 means a free port")
 	flags.Window(fs, &f.window, "the step of the slider is `DURATION`; default a hundredth of the recording")
 	flags.Group(fs, &f.grouping, "")
@@ -77,25 +78,25 @@ func (f *reportFlags) parse(files []string) error {
 	switch {
 	case len(files) == 0:
 		return usagef("no recording: name a trace, an archive or a saved profile")
-	case len(f.to.outputs) == 0 && f.http == "":
+	case len(f.to.Files) == 0 && f.http == "":
 		return usagef("no output: want -o FILE.html, or -http=localhost:0 to serve the page")
 	case f.http != "":
 		if err := checkLoopback(f.http); err != nil {
 			return err
 		}
 	default:
-		if err := f.to.effective(); err != nil {
+		if err := f.to.Effective(); err != nil {
 			return err
 		}
 	}
-	for _, name := range f.to.outputs {
-		if reportForms.formOf(name) == "html" {
+	for _, name := range f.to.Files {
+		if reportForms.FormOf(name) == "html" {
 			f.pages = append(f.pages, name)
 		} else {
 			f.tracks = append(f.tracks, name)
 		}
 	}
-	return f.to.outputs.check()
+	return f.to.Files.Check()
 }
 
 func (f *reportFlags) run(ctx context.Context, std stdio, files []string) error {
@@ -114,7 +115,7 @@ func (f *reportFlags) run(ctx context.Context, std stdio, files []string) error 
 		shown = append(shown, shownSource(name))
 	}
 	d.Source = strings.Join(shown, ", ")
-	errs := append([]error{readErr}, f.pages.write(std, func(w io.Writer, _ string) error { return report.Write(w, d) }))
+	errs := append([]error{readErr}, f.pages.Write(std.err, func(w io.Writer, _ string) error { return report.Write(w, d) }))
 	if f.http != "" && errors.Join(errs[1:]...) == nil {
 		if readErr != nil {
 			fmt.Fprintf(std.err, "bottleneck: report: %s\n", oneLine(readErr.Error()))
@@ -126,7 +127,7 @@ func (f *reportFlags) run(ctx context.Context, std stdio, files []string) error 
 }
 
 // reportForms are the forms of the files of -o.
-var reportForms = writings{"html", "perfetto"}
+var reportForms = output.Writings{"html", "perfetto"}
 
 // page reports whether a page is requested, and not only the trace in another form.
 func (f *reportFlags) page() bool { return f.http != "" || len(f.pages) > 0 }
@@ -373,7 +374,7 @@ func serveReport(ctx context.Context, std stdio, address string, d *report.Data)
 	host, _, _ := net.SplitHostPort(address)
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	fmt.Fprintf(std.out, "http://%s/?token=%s\n", net.JoinHostPort(host, port), token)
-	if _, terminal := terminalOf(std.err); terminal {
+	if _, terminal := output.TerminalOf(std.err); terminal {
 		fmt.Fprintln(std.err, "Serving the page to browsers that open this URL; interrupt (ctrl-C) to end.")
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,

@@ -26,13 +26,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/internal/race"
 	"github.com/bottleneck-go/bottleneck/internal/usage"
 )
 
 func TestMain(m *testing.M) {
 	if race.Enabled { // with which pixels take most of the time
-		writePNG = func(w io.Writer, d *picture.Drawing) error {
+		output.PNG = func(w io.Writer, d *picture.Drawing) error {
 			width, _ := d.Size()
 			plain := png.Encoder{CompressionLevel: png.NoCompression}
 			return plain.Encode(w, image.NewGray(image.Rect(0, 0, int(width), 1)))

@@ -24,6 +24,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/internal/trial"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
@@ -107,9 +108,9 @@ func (f *scaleFlags) run(ctx context.Context, std stdio, args []string) (err err
 		return err
 	}
 	if f.dir != "" {
-		delete(f.to.only, "title") // stack.svg has a title
+		delete(f.to.Only, "title") // stack.svg has a title
 	}
-	if err := f.to.settle(std); err != nil {
+	if err := f.to.Settle(std.out); err != nil {
 		return err
 	}
 	command, err := trial.New(f.command)
@@ -158,21 +159,21 @@ func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*trial.Run) er
 	if err != nil {
 		return err
 	}
-	f.to.draw.source = strings.Join(f.command, " ")
+	f.to.Draw.Source = strings.Join(f.command, " ")
 	var errs []error
 	if f.dir != "" {
-		f.to.outputs = append(f.to.outputs, filepath.Join(f.dir, "stack.svg"), filepath.Join(f.dir, "stack.json"))
+		f.to.Files = append(f.to.Files, filepath.Join(f.dir, "stack.svg"), filepath.Join(f.dir, "stack.json"))
 	}
-	row := graphRow{graphs: graphs}
+	row := output.Row{Graphs: graphs}
 	for _, run := range taken {
-		row.names = append(row.names, fmt.Sprintf("GOMAXPROCS %d", run.Width))
+		row.Names = append(row.Names, fmt.Sprintf("GOMAXPROCS %d", run.Width))
 	}
 	if f.dir != "" && len(graphs) <= picture.MaxRuns {
-		errs = append(errs, atomicfile.Write(filepath.Join(f.dir, "graphs.svg"), func(w io.Writer) error { return rowForms["svg"](w, row, f.to.draw) }))
+		errs = append(errs, atomicfile.Write(filepath.Join(f.dir, "graphs.svg"), func(w io.Writer) error { return output.RowForms["svg"](w, row, f.to.Draw) }))
 	}
-	errs = append(errs, f.to.write(std, stacks, stackForms), f.fail.check(std, condition.Of(stacks)))
-	if f.to.format == "text" {
-		opt := textOn(std.out)
+	errs = append(errs, f.to.Write(std.out, std.err, stacks, output.StackForms), f.fail.check(std, condition.Of(stacks)))
+	if f.to.Format == "text" {
+		opt := output.TextOn(std.out)
 		opt.Top = 6
 		for i, g := range graphs {
 			_, err := fmt.Fprintf(std.out, "\nGOMAXPROCS %d, %s\n\n", taken[i].Width, format.Duration(taken[i].Wall))

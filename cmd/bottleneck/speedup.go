@@ -3,20 +3,17 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/exporters/picture"
-	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
-	"github.com/bottleneck-go/bottleneck/result"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -26,7 +23,7 @@ type speedupFlags struct {
 	opt      speedup.Options
 	estimate bool
 	part     timeline.Part
-	to       destination
+	to       output.Destination
 	fail     conditions
 }
 
@@ -36,7 +33,7 @@ func (f *speedupFlags) define(c *cobra.Command) {
 	fs.StringVar(&f.opt.Workers, "workers", "auto", "`WHO` the workers are; see \"bottleneck help speedup\"")
 	fs.IntVarP(&f.opt.N, "number", "n", 0, "compare with `N` workers; default the most that exist at once, up to GOMAXPROCS")
 	fs.StringVar(&f.opt.Unit, "unit", "", "regions of `TYPE` are equal amounts of work: with them the estimate has a remainder, and two runs are checked for the same amount of work")
-	f.to.define(c, formsIn(stackForms))
+	f.to.Define(c, output.FormsIn(output.StackForms))
 	f.fail.define(c, ", or 3 if the machine was disturbed", &measures.Stack)
 }
 
@@ -107,15 +104,15 @@ func (f *speedupFlags) run(ctx context.Context, std stdio, traces []string) erro
 	if err := f.parse(traces); err != nil {
 		return err
 	}
-	if err := f.to.settle(std); err != nil {
+	if err := f.to.Settle(std.out); err != nil {
 		return err
 	}
 	stacks, err := f.read(ctx, std, traces)
 	if err != nil {
 		return err
 	}
-	f.to.draw.source = filepath.Base(traces[len(traces)-1])
-	return errors.Join(f.to.write(std, stacks, stackForms), f.fail.check(std, condition.Of(stacks)))
+	f.to.Draw.Source = filepath.Base(traces[len(traces)-1])
+	return errors.Join(f.to.Write(std.out, std.err, stacks, output.StackForms), f.fail.check(std, condition.Of(stacks)))
 }
 
 // read makes a stack of each run with several workers.
@@ -133,15 +130,3 @@ func (f *speedupFlags) read(ctx context.Context, std stdio, traces []string) (st
 	}
 	return stacks, nil
 }
-
-// stackForms are the forms of speedup stacks.
-var stackForms = forms(func(s []*speedup.Stack, _ drawing) (*result.Table, error) {
-	t := speedup.Table(s...)
-	t.Title = measures.Widest(s).Sentence()
-	return t, nil
-}, func(s []*speedup.Stack, d drawing) (*picture.Drawing, error) {
-	return picture.DrawStacks(s, d.picture())
-}, writers[[]*speedup.Stack]{
-	"text": func(w io.Writer, s []*speedup.Stack, d drawing) error { return text.WriteStacks(w, s, d.Options) },
-	"json": func(w io.Writer, s []*speedup.Stack, _ drawing) error { return speedup.WriteJSON(w, s...) },
-})

@@ -9,9 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enableEscapes reports whether the terminal supports escape sequences, as all but dumb ones do.
-func enableEscapes(*os.File) bool { return true }
-
 // forwarded returns the signals to forward to a program. A terminal sends those of keys itself.
 func forwarded(terminal bool) []os.Signal {
 	signals := []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2}

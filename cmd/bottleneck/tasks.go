@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,15 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	bn "github.com/bottleneck-go/bottleneck"
-	"github.com/bottleneck-go/bottleneck/exporters/picture"
-	"github.com/bottleneck-go/bottleneck/exporters/pprof"
-	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/internal/trial"
-	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // tasksFlags holds the flags of tasks.
@@ -61,17 +57,17 @@ that without a trace.`, func(ctx context.Context, std stdio, args []string) erro
 		}
 		return f.run(ctx, std, args)
 	})
-	f.define(c, tasksForms, &measures.Tasks)
-	f.to.defineTop("classes with the largest sums", "12 in pictures, all in other forms")
+	f.define(c, output.TasksForms, &measures.Tasks)
+	f.to.DefineTop("classes with the largest sums", "12 in pictures, all in other forms")
 	fs := c.Flags()
 	flags.Regexp(fs, &f.only, "class", "show only classes whose name matches `REGEXP`")
-	fs.BoolVar(&f.to.draw.strip, "strip", false, "draw tasks over time, with context switches and CPU utilization, instead of the distributions")
+	fs.BoolVar(&f.to.Draw.Strip, "strip", false, "draw tasks over time, with context switches and CPU utilization, instead of the distributions")
 	fs.BoolVar(&f.opt.Tasks.Tasks, "user-tasks", false, "the tasks of a trace are those of trace.NewTask, with what ran in their regions, instead of the regions of trace.StartRegion")
 	fs.BoolVar(&f.opt.Tasks.AggregateNested, "aggregate", false, "count regions inside a region of a trace as part of it, and goroutines as part of those that started them and ended later")
 	fs.Float64Var(&f.opt.Tasks.Hz, "hz", 0, "convert the times of a trace to reference cycles of `FREQUENCY`, such as 2.4e9")
 	flags.Parsed(fs, &f.sweep, "sweep", "", "run the command after -- with `NAME=VALUES` of a parameter, such as GRAIN=1,10,100", parseSweep)
 	fs.IntVar(&f.runs, "runs", 5, "with -sweep, run `N` times for each value")
-	f.to.only["strip"] = []string{"svg", "png", "html"}
+	f.to.Only["strip"] = []string{"svg", "png", "html"}
 	c.Example = `  go run ./examples/pmdtasks -json pmd.json && bottleneck tasks pmd.json
   bottleneck tasks -o cdf.svg -o tasks.csv pmd.json
   bottleneck tasks -o tasks.pb.gz pmd.json &&
@@ -119,35 +115,6 @@ func (f *tasksFlags) choose(p *granularity.Profile) error {
 	return fmt.Errorf("no class matches %q: the classes are %s", f.only, strings.Join(names[:min(len(names), 8)], ", "))
 }
 
-// tasksForms are the forms of profiles of tasks.
-var tasksForms = forms(func(p *granularity.Profile, d drawing) (*result.Table, error) {
-	return d.largest(p).ClassTable(p.ByTime()), nil
-}, func(p *granularity.Profile, d drawing) (*picture.Drawing, error) {
-	if d.strip {
-		return picture.DrawStrip(p, d.picture())
-	}
-	return picture.DrawTasks(p, d.picture())
-}, writers[*granularity.Profile]{
-	"text": func(w io.Writer, p *granularity.Profile, d drawing) error { return text.WriteTasks(w, p, d.Options) },
-	"json": func(w io.Writer, p *granularity.Profile, d drawing) error {
-		return granularity.WriteJSON(w, d.largest(p))
-	},
-	"csv": func(w io.Writer, p *granularity.Profile, d drawing) error {
-		return text.TableCSV(w, d.largest(p).Table())
-	},
-	"pprof": pprofForm(pprof.Tasks, drawing.largest),
-})
-
-// largest keeps the classes with the largest sums, for forms that do not do it themselves.
-func (d drawing) largest(p *granularity.Profile) *granularity.Profile {
-	if d.Top <= 0 || d.Top >= len(p.Classes) {
-		return p
-	}
-	out := *p
-	out.Classes = p.Classes[:d.Top]
-	return &out
-}
-
 // sweep is an environment variable, or {NAME} in the arguments, with its values.
 type sweep struct {
 	name   string
@@ -170,11 +137,6 @@ type sweeper struct {
 	runner *trial.Runner
 }
 
-// sweepForms are the forms of the result.
-var sweepForms = forms(func(t *result.Table, _ drawing) (*result.Table, error) { return t, nil }, nil, writers[*result.Table]{
-	"text": func(w io.Writer, t *result.Table, d drawing) error { return text.WriteTable(w, t, d.Options) },
-})
-
 // runSweep implements -sweep.
 func (f *tasksFlags) runSweep(ctx context.Context, std stdio, args []string) error {
 	s := &sweeper{tasksFlags: f, sweep: f.sweep}
@@ -187,7 +149,7 @@ func (f *tasksFlags) runSweep(ctx context.Context, std stdio, args []string) err
 	if err := cmp.Or(flags.Between("runs", f.runs, 1, 1000), f.settle(std)); err != nil {
 		return err
 	}
-	if err := f.to.supports(sweepForms, "a sweep"); err != nil {
+	if err := f.to.Supports(output.TableForms, "a sweep"); err != nil {
 		return err
 	}
 	temp, err := os.MkdirTemp("", "bottleneck-sweep-")
@@ -200,7 +162,7 @@ func (f *tasksFlags) runSweep(ctx context.Context, std stdio, args []string) err
 	if err != nil {
 		return err
 	}
-	return f.to.write(std, granularity.SweepTable(s.name, points), sweepForms)
+	return f.to.Write(std.out, std.err, granularity.SweepTable(s.name, points), output.TableForms)
 }
 
 // measure runs the command for all values in turn, several times. The last run of each is traced;

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
@@ -82,9 +83,9 @@ func TestTerminal(t *testing.T) {
 			for name, value := range tt.env {
 				t.Setenv(name, value)
 			}
-			term, output := openTerminal(t, 64)
+			term, shownOn := openTerminal(t, 64)
 			status := run(context.Background(), []string{"graph", mutexTrace}, nil, term, io.Discard)
-			out := output()
+			out := shownOn()
 			if status != exitOK {
 				t.Errorf("status %d", status)
 			}
@@ -119,10 +120,10 @@ func columns(line string) (n int) {
 // Pixels are not written to a terminal.
 func TestBinaryOnTerminal(t *testing.T) {
 	for _, form := range []string{"png", "pprof"} {
-		term, output := openTerminal(t, 80)
+		term, shownOn := openTerminal(t, 80)
 		var errs bytes.Buffer
 		status := run(context.Background(), []string{"graph", "-format", form, mutexTrace}, nil, term, &errs)
-		if out := output(); status != exitUsage || out != "" || !strings.Contains(errs.String(), "not for terminals") {
+		if out := shownOn(); status != exitUsage || out != "" || !strings.Contains(errs.String(), "not for terminals") {
 			t.Errorf("-format %s: status %d, stdout %q, stderr %q", form, status, out, errs.String())
 		}
 	}
@@ -130,24 +131,24 @@ func TestBinaryOnTerminal(t *testing.T) {
 
 // The command does not wait for a trace from a terminal.
 func TestTerminalAsInput(t *testing.T) {
-	term, output := openTerminal(t, 80)
+	term, shownOn := openTerminal(t, 80)
 	commandWith(term, "graph").want(t, exitUsage, "", "no input: want a FILE")
-	output()
+	shownOn()
 }
 
 // The progress appears on the terminal only, and is erased at the end.
 func TestProgress(t *testing.T) {
 	trace := read(t, mutexTrace)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(3 * progressDelay)
+		time.Sleep(3 * output.ProgressDelay)
 		w.Write(trace)
 	}))
 	defer s.Close()
 	t.Setenv("TERM", "xterm")
-	term, output := openTerminal(t, 120)
+	term, shownOn := openTerminal(t, 120)
 	var out bytes.Buffer
 	status := run(context.Background(), []string{"graph", s.URL + "/debug/pprof/trace?seconds=5"}, nil, &out, term)
-	shown := output()
+	shown := shownOn()
 	if status != exitOK || !strings.Contains(out.String(), "Bottle graph") {
 		t.Errorf("status %d", status)
 	}
@@ -161,11 +162,11 @@ func TestProgress(t *testing.T) {
 
 // A short operation shows no progress.
 func TestNoProgress(t *testing.T) {
-	term, output := openTerminal(t, 80)
-	stop := startProgress(term, func(time.Duration) string { return "working" })
+	term, shownOn := openTerminal(t, 80)
+	stop := output.Progress(term, func(time.Duration) string { return "working" })
 	stop()
 	stop()
-	if shown := output(); shown != "" {
+	if shown := shownOn(); shown != "" {
 		t.Errorf("the terminal got %q", shown)
 	}
 }
@@ -195,7 +196,7 @@ func TestTopTerminal(t *testing.T) {
 	}))
 	defer s.Close()
 	for _, how := range []string{"key", "signal"} {
-		term, keyboard, output := openKeyboard(t, 90)
+		term, keyboard, shownOn := openKeyboard(t, 90)
 		before := termios(t, term)
 		ctx, cancel := context.WithCancel(t.Context())
 		status := make(chan int, 1)
@@ -226,7 +227,7 @@ func TestTopTerminal(t *testing.T) {
 		if after := termios(t, term); after != before {
 			t.Errorf("%s: the terminal is set to %+v, it was %+v", how, after, before)
 		}
-		out := output()
+		out := shownOn()
 		// The alternate screen, which leaves the main screen unchanged.
 		const enter, leave = "\x1b[?1049h", "\x1b[?1049l"
 		if strings.Count(out, enter) != 1 || strings.Count(out, leave) != 1 || strings.Index(out, leave) < strings.LastIndex(out, "main.main") {

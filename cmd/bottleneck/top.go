@@ -16,6 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/internal/top"
 )
 
@@ -97,8 +98,8 @@ func (f *topFlags) run(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	loop := top.New(source, cmp.Or(f.interval, source.Pace), f.top)
-	t, terminal := terminalOf(std.out)
-	if !terminal || t.dumb || f.frames > 0 {
+	t, terminal := output.TerminalOf(std.out)
+	if !terminal || t.Dumb || f.frames > 0 {
 		return loop.Batch(ctx, std.out, t.Options, f.frames)
 	}
 	keys := std.in
@@ -118,7 +119,7 @@ func (f *topFlags) open(ctx context.Context, std stdio, u *url.URL) (top.Source,
 	if f.group.String() != bottle.ByFunction.String() {
 		return source, usagef("-group is for net/http/pprof, whose traces top reads itself: this service groups as it likes")
 	}
-	defer startProgress(std.err, func(time.Duration) string { return "asking " + u.Redacted() })()
+	defer output.Progress(std.err, func(time.Duration) string { return "asking " + u.Redacted() })()
 	_, err := source.Next(ctx)
 	var status *input.StatusError
 	if err == nil || errors.As(err, &status) && status.Status == http.StatusServiceUnavailable {

@@ -19,6 +19,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
@@ -50,8 +51,8 @@ type verdictFlags struct {
 	focus string
 }
 
-var verdictForms = forms(nil, nil, writers[*diagnosis]{
-	"text": func(w io.Writer, v *diagnosis, d drawing) error {
+var verdictForms = output.FormsOf(nil, nil, output.Writers[*diagnosis]{
+	"text": func(w io.Writer, v *diagnosis, d output.Drawing) error {
 		if err := text.Verdict(w, v.Verdict, d.Options); err != nil {
 			return err
 		}
@@ -67,13 +68,13 @@ var verdictForms = forms(nil, nil, writers[*diagnosis]{
 		_, err := fmt.Fprintf(w, "\n%s\n", text.VerdictNext(v.Verdict, v.file, v.part...))
 		return err
 	},
-	"md": func(w io.Writer, v *diagnosis, _ drawing) error {
+	"md": func(w io.Writer, v *diagnosis, _ output.Drawing) error {
 		if err := text.VerdictMarkdown(w, v.Verdict); err != nil || v.windows() == nil {
 			return err
 		}
 		return text.PhasesMarkdown(w, v.report.Bottle)
 	},
-	"json": func(w io.Writer, v *diagnosis, _ drawing) error {
+	"json": func(w io.Writer, v *diagnosis, _ output.Drawing) error {
 		if windows := v.windows(); windows != nil {
 			for _, g := range windows {
 				if err := json.NewEncoder(w).Encode(g.Verdict); err != nil {
@@ -82,7 +83,7 @@ var verdictForms = forms(nil, nil, writers[*diagnosis]{
 			}
 			return nil
 		}
-		return writeJSON(w, v.Verdict)
+		return output.JSON(w, v.Verdict)
 	},
 })
 
@@ -109,7 +110,7 @@ func (v *diagnosis) windows() []*bottle.Graph {
 }
 
 // explain shows the evidence for each finding.
-func (v *diagnosis) explain(w io.Writer, d drawing) error {
+func (v *diagnosis) explain(w io.Writer, d output.Drawing) error {
 	for i := range v.Findings {
 		if len(v.Findings[i].Rows) == 0 {
 			continue
@@ -188,14 +189,16 @@ func (a artifact) hasVerdict() error {
 	return nil
 }
 
-var explainForms = forms(nil, nil, writers[*diagnose.Evidence]{
-	"text": func(w io.Writer, e *diagnose.Evidence, d drawing) error { return text.Explanation(w, e, d.Options) },
-	"json": func(w io.Writer, e *diagnose.Evidence, d drawing) error {
+var explainForms = output.FormsOf(nil, nil, output.Writers[*diagnose.Evidence]{
+	"text": func(w io.Writer, e *diagnose.Evidence, d output.Drawing) error {
+		return text.Explanation(w, e, d.Options)
+	},
+	"json": func(w io.Writer, e *diagnose.Evidence, d output.Drawing) error {
 		out := *e
 		if n := d.Top; n > 0 {
 			out.Rows, out.Blocked, out.Ran = out.Rows[:min(n, len(out.Rows))], out.Blocked[:min(n, len(out.Blocked))], out.Ran[:min(n, len(out.Ran))]
 		}
-		return writeJSON(w, out)
+		return output.JSON(w, out)
 	},
 })
 
@@ -227,7 +230,7 @@ but no call chains; a saved graph or verdict has only the finding.`, func(ctx co
 		}, judged...)
 	})
 	f.define(c, explainForms, nil)
-	f.to.defineTop("rows, and call chains of each sort", "10 rows and 3 call chains in text, all in JSON")
+	f.to.DefineTop("rows, and call chains of each sort", "10 rows and 3 call chains in text, all in JSON")
 	flags.Bounds(c.Flags(), &f.opt.Bottle.From, &f.opt.Bottle.To)
 	c.Example = `  bottleneck explain 1 trace.out
   bottleneck explain lock trace.out

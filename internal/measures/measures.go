@@ -1,5 +1,5 @@
-// Package measures lists the numbers of each kind of result: those that conditions are about, and those
-// that are compared among the parts of a merged result.
+// Package measures lists the numbers of each kind of result: those that conditions are about, and
+// those that are compared among the sources of a merged result.
 package measures
 
 import (
@@ -148,7 +148,8 @@ func lacksTasks(v any, name string) string {
 	return ""
 }
 
-// Stack are the measures of speedup stacks: those of the stack with the most workers and, as NAME(N), of the stack with N.
+// Stack are the measures of speedup stacks: those of the stack with the most workers and, as NAME(N),
+// of the stack with N.
 var Stack = func() condition.Measures {
 	columns := slices.Concat(speedup.Summary(), speedup.UsageColumns(), []result.Column[speedup.Stack]{
 		{Name: "efficiency", Unit: result.Number, Help: "speedup ÷ N", Value: result.Floats(func(s *speedup.Stack) float64 { return s.Speedup / float64(max(1, s.N)) })},

@@ -37,8 +37,8 @@ const (
 // IsTest reports whether the command has the flags of tests.
 func (t *Command) IsTest() bool { return t.kind == goTest || t.kind == testBinary }
 
-// New returns a command that can be run. The error is a [*misuse.Error] if it has flags that a [Runner] sets
-// itself, or cannot be traced.
+// New returns a command that can be run. The error is a [*misuse.Error] if the command cannot be
+// traced, or has flags that a [Runner] sets itself.
 func New(command []string) (*Command, error) {
 	t := &Command{command: command}
 	base := strings.TrimSuffix(filepath.Base(command[0]), ".exe")

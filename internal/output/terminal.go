@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"fmt"
@@ -10,53 +10,49 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// terminal holds the properties of an output terminal.
-type terminal struct {
+// Terminal holds the properties of an output terminal.
+type Terminal struct {
 	text.Options
-	dumb bool // cannot move its cursor
+	Dumb bool // cannot move its cursor
 }
 
-// terminalOf reports whether w is a terminal, and returns its properties.
-func terminalOf(w any) (terminal, bool) {
+// TerminalOf reports whether w is a terminal, and returns its properties.
+func TerminalOf(w any) (Terminal, bool) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return terminal{}, false
+		return Terminal{}, false
 	}
 	dumb := os.Getenv("TERM") == "dumb" || !enableEscapes(f)
-	t := terminal{text.Options{Width: 80, Color: !dumb && os.Getenv("NO_COLOR") == ""}, dumb}
+	t := Terminal{text.Options{Width: 80, Color: !dumb && os.Getenv("NO_COLOR") == ""}, dumb}
 	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 		t.Width = width
 	}
 	return t, true
 }
 
-// textOn returns the options of text on w: those of a file unless it is a terminal.
-func textOn(w any) text.Options {
-	t, _ := terminalOf(w)
+// TextOn returns the options of text on w: those of a file unless it is a terminal.
+func TextOn(w any) text.Options {
+	t, _ := TerminalOf(w)
 	return t.Options
 }
 
-// progressDelay is the time after which a command shows progress.
-const progressDelay = 500 * time.Millisecond
+// ProgressDelay is the time after which a command shows progress.
+const ProgressDelay = 500 * time.Millisecond
 
-// progress returns startProgress on the standard error.
-func (s stdio) progress(say func(since time.Duration) string) (stop func()) {
-	return startProgress(s.err, say)
-}
-
-// startProgress shows what say returns as a line on a terminal, after a delay. stop erases it.
-func startProgress(w io.Writer, say func(since time.Duration) string) (stop func()) {
-	t, ok := terminalOf(w)
-	if !ok || t.dumb {
+// Progress shows what say returns as a line on a terminal, after a delay. stop erases it.
+func Progress(w io.Writer, say func(since time.Duration) string) (stop func()) {
+	t, ok := TerminalOf(w)
+	if !ok || t.Dumb {
 		return func() {}
 	}
 	begin := time.Now()
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(progressDelay)
+		tick := time.NewTicker(ProgressDelay)
 		defer tick.Stop()
 		shown := false
 		for {
@@ -64,7 +60,7 @@ func startProgress(w io.Writer, say func(since time.Duration) string) (stop func
 			case <-tick.C:
 				shown = true
 				fmt.Fprintf(w, "\r\x1b[K%s", fitLine(say(time.Since(begin)), t.Width-1))
-				tick.Reset(progressDelay / 2)
+				tick.Reset(ProgressDelay / 2)
 			case <-quit:
 				if shown {
 					io.WriteString(w, "\r\x1b[K")
@@ -78,7 +74,7 @@ func startProgress(w io.Writer, say func(since time.Duration) string) (stop func
 
 // fitLine keeps the beginning and the end of a line: the input, and the progress.
 func fitLine(s string, width int) string {
-	r := []rune(oneLine(s))
+	r := []rune(format.Clean(s))
 	if len(r) <= width || width < 8 {
 		return string(r[:min(len(r), max(0, width))])
 	}
