@@ -458,15 +458,24 @@ func (d *diagnosis) mergeShort() {
 }
 
 // mergeCommands adds to the start of commands the processors that were idle until these were done, or
-// wrote to their pipes.
+// wrote to their pipes. Those may have readers in other goroutines of the same function.
 func (d *diagnosis) mergeCommands() {
 	for _, c := range d.causes {
-		if c.kind != Syscalls || !d.startsCommands(c) {
+		starts := c.kind == Syscalls && d.startsCommands(c)
+		if !starts && (c.kind != Blocking || !d.forCommands(c)) {
 			continue
 		}
+		fn := symbol.Enclosing(c.place.Func)
 		for _, wait := range d.causes {
-			if wait.place == c.place && (wait.kind == Blocking || d.throughFile(wait)) {
+			reads := d.readsCommand(wait) && symbol.Enclosing(wait.place.Func) == fn
+			switch {
+			case starts && (reads || wait.place == c.place && (wait.kind == Blocking || d.throughFile(wait))):
 				d.blocks(c, wait)
+			case !reads:
+			case c.lost >= wait.lost:
+				c.take(wait)
+			default:
+				wait.take(c)
 			}
 		}
 	}

@@ -589,15 +589,24 @@ func (d *diagnosis) network(f *verdict.Finding, c *cause, at, lost string) {
 
 // throughFile reports whether a cause waits mostly for a file, through the network poller.
 func (d *diagnosis) throughFile(c *cause) bool {
-	return c.kind == Network && d.mostly(c, func(r *ledger.Row) bool { return d.waitsIn(r.Site, contention.NetworkKind, "os.(*File).") })
+	return c.kind == Network && d.mostly(c, d.fromFile)
+}
+
+// fromFile reports whether goroutines wait for a file, through the network poller, at the place of a
+// row.
+func (d *diagnosis) fromFile(r *ledger.Row) bool {
+	return d.waitsIn(r.Site, contention.NetworkKind, "os.(*File).")
 }
 
 // readsCommand reports whether a cause is reading from pipes in goroutines of os/exec, or in a function
 // that also starts commands or waits for them: it reads their output.
 func (d *diagnosis) readsCommand(c *cause) bool {
+	if c.kind != Network || !d.mostly(c, func(r *ledger.Row) bool { return command(r) || d.fromFile(r) }) {
+		return false
+	}
 	fn := symbol.Enclosing(c.place.Func)
-	started := fn != "" && slices.ContainsFunc(d.l.Rows, func(r ledger.Row) bool { return command(&r) && symbol.Enclosing(r.Site.Func) == fn })
-	return d.throughFile(c) && (started || d.mostly(c, func(r *ledger.Row) bool { return strings.HasPrefix(r.Group, "os/exec.") }))
+	return fn != "" && slices.ContainsFunc(d.l.Rows, func(r ledger.Row) bool { return command(&r) && symbol.Enclosing(r.Site.Func) == fn }) ||
+		d.mostly(c, func(r *ledger.Row) bool { return strings.HasPrefix(r.Group, "os/exec.") })
 }
 
 // mostly reports whether rows like that are nearly all of a cause.
