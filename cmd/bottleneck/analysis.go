@@ -100,9 +100,9 @@ func (f *conditions) define(c *cobra.Command, more string, about ...*condition.M
 		width = max(width, len(m.Name))
 	}
 	for _, m := range all {
-		fmt.Fprintf(&b, "  %-*s %s\n", width, m.Name, wrapped(width+3, m.Help))
+		fmt.Fprintf(&b, "  %-*s %s\n", width, m.Name, output.Wrapped(width+3, m.Help))
 	}
-	c.Long = b.String() + "\n" + wrapped(0, about[0].Parts)
+	c.Long = b.String() + "\n" + output.Wrapped(0, about[0].Parts)
 }
 
 // check returns a one-line error that lists the conditions that hold.

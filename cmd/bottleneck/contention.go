@@ -33,14 +33,14 @@ last.
 It reads execution traces, and JSON of package contention, whose wrapped locks
 record their owners. Time without a known owner is "unattributed".
 
-`+wrapped(0, "ASPECTS, the levels of the tree, are "+strings.Join(contention.Aspects, ", ")+`; the default is
+`+output.Wrapped(0, "ASPECTS, the levels of the tree, are "+strings.Join(contention.Aspects, ", ")+`; the default is
 owner-func,lock,waiter-func, with waits for workers, for work and for the network
 last. A func is the function that locked or unlocked; a group is the name of the
 goroutines. The root is the last owner in a chain of owners that wait for each other.
 Percentages after a line are what owners did during the wait: run, be runnable, or be
 blocked.`)+`
 
-`+wrapped(0, "KINDS of waits are "+strings.Join(contention.Kinds, ", ")+`; "locks" stands
+`+output.Wrapped(0, "KINDS of waits are "+strings.Join(contention.Kinds, ", ")+`; "locks" stands
 for mutex, both of rwmutex, and once. syscall is included only if named: system calls
 of a trace that lost their processor, by call chain.`)+`
 

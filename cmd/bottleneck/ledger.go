@@ -24,7 +24,7 @@ func (a *app) ledger() *cobra.Command {
 	var texts strings.Builder
 	for _, c := range ledger.Columns {
 		if c.Unit.IsText() {
-			fmt.Fprintf(&texts, "  %-17s %s\n", c.Name, wrapped(20, c.Help))
+			fmt.Fprintf(&texts, "  %-17s %s\n", c.Name, output.Wrapped(20, c.Help))
 		}
 	}
 	c := a.command("ledger [flags] [FILE | URL | -]", "list how the capacity of the processors was used", `

@@ -43,6 +43,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/internal/misuse"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 	"github.com/bottleneck-go/bottleneck/internal/usage"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -283,9 +284,6 @@ condition of -fail that holds, 2 for wrong usage, and 3 if conditions could not
 be checked because the machine was disturbed. That of run, record and instrument
 is the status of the program if it is not 0.`
 
-// helpWidth is the number of columns of a help text.
-const helpWidth = 80
-
 // describe writes the help of a command.
 func (a *app) describe(c *cobra.Command, _ []string) {
 	var b strings.Builder
@@ -298,7 +296,7 @@ func (a *app) describe(c *cobra.Command, _ []string) {
 		}
 	} else {
 		fmt.Fprintf(&b, "  %s\n", c.UseLine())
-		if flags := c.LocalFlags().FlagUsagesWrapped(helpWidth); flags != "" {
+		if flags := c.LocalFlags().FlagUsagesWrapped(output.HelpWidth); flags != "" {
 			fmt.Fprintf(&b, "\nFlags:\n\n%s", flags)
 		}
 	}
@@ -306,24 +304,6 @@ func (a *app) describe(c *cobra.Command, _ []string) {
 		fmt.Fprintf(&b, "\nExamples:\n\n%s\n", c.Example)
 	}
 	_, a.unwritten = io.WriteString(c.OutOrStdout(), b.String())
-}
-
-// wrapped wraps words to the width of a help text; it indents all lines except the first.
-func wrapped(indent int, words string) string {
-	var b strings.Builder
-	at := indent
-	for i, word := range strings.Fields(words) {
-		n := len([]rune(word)) + 1
-		if i > 0 && at+n > helpWidth {
-			b.WriteString("\n" + strings.Repeat(" ", indent))
-			at = indent
-		} else if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(word)
-		at += n
-	}
-	return b.String()
 }
 
 func (a *app) help(root *cobra.Command) *cobra.Command {

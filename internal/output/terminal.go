@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -80,4 +81,25 @@ func fitLine(s string, width int) string {
 	}
 	tail := width * 2 / 3
 	return string(r[:width-tail-1]) + "…" + string(r[len(r)-tail:])
+}
+
+// HelpWidth is the number of columns of a help text.
+const HelpWidth = 80
+
+// Wrapped wraps words to the width of a help text; it indents all lines except the first.
+func Wrapped(indent int, words string) string {
+	var b strings.Builder
+	at := indent
+	for i, word := range strings.Fields(words) {
+		n := len([]rune(word)) + 1
+		if i > 0 && at+n > HelpWidth {
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			at = indent
+		} else if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(word)
+		at += n
+	}
+	return b.String()
 }
