@@ -172,7 +172,7 @@ func TestShortGoroutinesComeFirst(t *testing.T) {
 			{Category: ledger.Code, Group: "main.deliver", Time: 700 * ms, Count: 100_000},
 			{Category: ledger.Code, Group: "main.publish", Time: 520 * ms, Count: 100},
 			{Category: ledger.Code, Group: "main.send", Time: 300 * ms, Count: 100_000},
-			{Category: ledger.GCWorker, Time: 400 * ms, Count: 9},
+			{Category: ledger.GCWorker, Time: 400 * ms, Count: 9, Queue: 400 * time.Second},
 			{Category: ledger.WakeUp, Group: "main.send", Site: start, Wait: "created", Waker: "main.publish", Beside: ledger.None, Time: 80 * ms, Count: 100_000},
 		}}
 		l.Queue, l.Queued = 2000*time.Second, time.Second
@@ -913,5 +913,19 @@ func TestMostPastALimitComeFirst(t *testing.T) {
 	want := []timeline.Place{placeOf("main.take", 3), placeOf("main.save", 7), placeOf("main.load", 9)}
 	if f := diagnose.New(r).Findings[0]; !slices.Equal(f.Where, want) {
 		t.Errorf("%s: %v", f.Title, f.Where)
+	}
+}
+
+// The collector takes from the program what its workers ran while others were ready, not while all
+// others waited for a lock.
+func TestCollectorBesideALock(t *testing.T) {
+	const ms = time.Millisecond
+	for queue, first := range map[time.Duration]verdict.Kind{20 * ms: diagnose.Lock, 600 * ms: diagnose.Collector} { // beside its workers
+		r := (&made{rows: []ledger.Row{{Category: ledger.GCWorker, Time: 500 * ms, Count: 9, Queue: queue},
+			{Category: ledger.Idle, Group: "main.add", Site: placeOf("main.add", 3), Wait: "mutex", Waker: "main.add", WakerSite: placeOf("main.add", 5), Beside: "main.add", Time: 300 * ms, Count: 9}}}).results(t)
+		r.Ledger.Queue = 3 * time.Second
+		if f := diagnose.New(r).Findings[0]; f.Kind != first {
+			t.Errorf("%v: %s: %s", queue, f.Kind, f.Title)
+		}
 	}
 }

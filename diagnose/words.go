@@ -1256,7 +1256,17 @@ func (d *diagnosis) spare(c *cause) time.Duration {
 	if c.kind != Collector || d.waitsForCollections() {
 		return 0
 	}
-	return max(d.timesOf(c)[ledger.GCWorker]-d.l.Queued*time.Duration(d.l.Procs), 0)
+	ready := d.l.Queued
+	if d.l.Queue >= ready {
+		var queue time.Duration // at least a processor's part of the time in which goroutines were ready
+		for r := range d.rowsOf(c) {
+			if r.Category == ledger.GCWorker {
+				queue += r.Queue
+			}
+		}
+		ready = min(ready, queue)
+	}
+	return max(d.timesOf(c)[ledger.GCWorker]-ready*time.Duration(d.l.Procs), 0)
 }
 
 // eachStop returns for how long a collection stopped the world, on average.
