@@ -939,7 +939,9 @@ func (d *diagnosis) spansOf(lock timeline.Place) spans {
 // inLibrary reports whether the standard library, and not the program, acquires a lock.
 func (d *diagnosis) inLibrary(s *contention.Stack) bool {
 	for _, f := range framesOf(s) {
-		if pkg := symbol.Package(f.Func); pkg != "sync" && pkg != "internal/sync" && pkg != "runtime" {
+		pkg := symbol.Package(f.Func)
+		lock := pkg == "runtime" || (pkg == "sync" || pkg == "internal/sync") && !strings.Contains(f.Func, "Map") && !strings.Contains(f.Func, "(*Pool)")
+		if !lock {
 			return !d.own(placeOf(f))
 		}
 	}

@@ -942,7 +942,9 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 	called := row.Lock.Name
 	if called == contention.SeveralLocks { // perhaps: a thread that loses its core looks like a second lock
 		called = ""
-		f.Advice = "Hold it for less time. It may be several locks of the same code: a trace does not distinguish them."
+		if !d.isOfLibrary(c.place) {
+			f.Advice = "Hold it for less time. It may be several locks of the same code: a trace does not distinguish them."
+		}
 	}
 	if called = cmp.Or(called, row.Lock.Class); called != "" {
 		name = "The lock " + format.Clean(format.Func(called))
