@@ -42,6 +42,9 @@ func TestAloneInCalls(t *testing.T) {
 		if tt.kind != diagnose.Serial && (f.Gain != 0 || !strings.Contains(f.Basis, "more")) {
 			t.Errorf("%s: fewer calls gain more, and the gain is %v, %q", tt.ran, f.Gain, f.Basis)
 		}
+		if want := "5.00 times as fast without the calls"; tt.kind == diagnose.Syscalls && !strings.HasPrefix(f.Basis, want) { // it also runs 0.2 s of code
+			t.Errorf("got %q, want %q", f.Basis, want)
+		}
 	}
 }
 

@@ -28,10 +28,19 @@ const (
 	longestBasis  = "the running time of the goroutine that ran longest, which this does not shorten"
 )
 
+// aloneAnyway returns the part of a cause for which the goroutine that makes its system calls ran alone
+// for other reasons: it did more than these calls.
+func (d *diagnosis) aloneAnyway(c *cause) time.Duration {
+	if c.kind != Syscalls && c.kind != Blocking {
+		return 0
+	}
+	return max(0, c.alone-d.timesOf(c)[ledger.Syscall]*time.Duration(d.l.Procs-1))
+}
+
 // finding describes a cause.
 func (d *diagnosis) finding(c *cause) verdict.Finding {
 	f := verdict.Finding{Kind: c.kind, Lost: c.lost, Share: ratio(c.lost, d.l.Capacity), Rows: c.rows}
-	if rest := d.l.Capacity - c.lost; rest > 0 {
+	if rest := d.l.Capacity - c.lost + d.aloneAnyway(c); rest > 0 {
 		f.Gain, f.Basis = float64(d.l.Capacity)/float64(rest), boundBasis
 	} else {
 		f.Basis = "all of the capacity was lost"
