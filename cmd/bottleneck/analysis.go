@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,7 +18,7 @@ import (
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/instrument"
+	"github.com/bottleneck-go/bottleneck/internal/artifact"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
@@ -61,19 +60,19 @@ func (a *analysis) settle(std stdio) error {
 
 // run makes the result of a trace, or of saved JSON of one of the kinds. result, if not nil,
 // returns it in place of the value of the artifact.
-func (a *analysis) run(ctx context.Context, std stdio, args []string, result func(artifact) (any, error), kinds ...*kind) error {
+func (a *analysis) run(ctx context.Context, std stdio, args []string, result func(artifact.Artifact) (any, error), kinds ...*artifact.Kind) error {
 	in, err := oneInput(std, args)
 	if err != nil {
 		return err
 	}
-	read, err := readArtifact(ctx, std, in, a.opt, kinds...)
-	if read.value == nil || ctx.Err() != nil { // the part read before an interrupt is arbitrary
+	read, err := artifact.Read(ctx, std.progress, in, a.opt, kinds...)
+	if read.Value == nil || ctx.Err() != nil { // the part read before an interrupt is arbitrary
 		return err
 	}
 	if err := rejectTraceFlags(a.flags, read); err != nil {
 		return err
 	}
-	v, failed := read.value, error(nil)
+	v, failed := read.Value, error(nil)
 	if result != nil {
 		if v, failed = result(read); failed != nil {
 			return errors.Join(err, failed)
@@ -122,13 +121,6 @@ func shownSource(label string) string {
 	return filepath.Base(label)
 }
 
-// analyze makes results of a trace. All commands use it to read traces.
-func analyze(ctx context.Context, in *input.Source, r io.Reader, opt bn.Options) (*bn.Report, error) {
-	opt.Name, opt.Progress = in.Label, in.Decoded
-	opt.Contention.Declared = instrument.Declarations()
-	return bn.Analyze(ctx, r, opt)
-}
-
 // readFile makes the results of opt.Want of a trace file and, unless single is "", of the trace of a
 // run of the same work with one worker.
 func readFile(ctx context.Context, std stdio, name, single string, opt bn.Options) (*bn.Report, error) {
@@ -142,7 +134,7 @@ func readFile(ctx context.Context, std stdio, name, single string, opt bn.Option
 	}
 	in := input.File(name)
 	in.Label = cmp.Or(opt.Name, name)
-	a, err := readArtifact(ctx, std, in, opt, traceKind)
+	a, err := artifact.Read(ctx, std.progress, in, opt, artifact.Trace)
 	return a.Report, err
 }
 
@@ -150,15 +142,15 @@ func readFile(ctx context.Context, std stdio, name, single string, opt bn.Option
 var traceFlags = []string{"group", "window", "collections", "from", "to", "offered", "generations", "during", "outside", "user-tasks", "aggregate", "hz"}
 
 // rejectTraceFlags rejects flags that have no effect on a saved result, whose grouping is fixed.
-func rejectTraceFlags(flags *pflag.FlagSet, a artifact) (err error) {
+func rejectTraceFlags(flags *pflag.FlagSet, a artifact.Artifact) (err error) {
 	group := ""
-	if g, ok := a.value.(*bottle.Graph); ok {
+	if g, ok := a.Value.(*bottle.Graph); ok {
 		group = g.GroupBy
 	}
 	flags.Visit(func(f *pflag.Flag) {
 		value := f.Value.String()
 		if err == nil && a.Info == nil && slices.Contains(traceFlags, f.Name) && value != f.DefValue && !(f.Name == "group" && value == group) {
-			err = usagef("-%s is for traces; %s is a saved result", f.Name, a.label)
+			err = usagef("-%s is for traces; %s is a saved result", f.Name, a.Label)
 		}
 	})
 	return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
+	"github.com/bottleneck-go/bottleneck/internal/artifact"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/internal/output"
@@ -74,7 +75,7 @@ func (f *contentionFlags) run(ctx context.Context, std stdio, args []string) err
 		return err
 	}
 	f.opt.Contention = tracewaits.Options{Goroutines: f.to.Draw.Goroutines(), Syscalls: slices.Contains(f.to.Draw.Kinds, contention.SyscallKind)}
-	return f.analysis.run(ctx, std, args, f.keep, contentionKind)
+	return f.analysis.run(ctx, std, args, f.keep, artifact.Contention)
 }
 
 // parse rejects invalid flags.
@@ -132,8 +133,8 @@ func parseKinds(list string) (kinds []string, err error) {
 }
 
 // keep removes waits that -kind and -focus do not select, and warns if nothing is left.
-func (f *contentionFlags) keep(a artifact) (any, error) {
-	p := a.value.(*contention.Profile)
+func (f *contentionFlags) keep(a artifact.Artifact) (any, error) {
+	p := a.Value.(*contention.Profile)
 	kept := p.Filter(f.to.Draw.Kinds, f.match, 0)
 	if len(p.Waits) > 0 && len(kept.Waits) == 0 {
 		kept.Warnings = append(slices.Clone(kept.Warnings), "Goroutines did wait, but for nothing that -kind and -focus keep.")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/critical"
+	"github.com/bottleneck-go/bottleneck/internal/artifact"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/internal/output"
@@ -52,7 +53,7 @@ func (f *criticalFlags) run(ctx context.Context, std stdio, args []string) error
 		return err
 	}
 	f.opt.PathStacks = slices.Contains(f.to.Asked(), "pprof")
-	return f.analysis.run(ctx, std, args, func(a artifact) (any, error) { return f.choose(a.value.(*critical.Profile)) }, criticalKind)
+	return f.analysis.run(ctx, std, args, func(a artifact.Artifact) (any, error) { return f.choose(a.Value.(*critical.Profile)) }, artifact.Critical)
 }
 
 // choose returns the profile with only the class of -class.

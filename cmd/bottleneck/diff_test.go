@@ -15,13 +15,11 @@ import (
 	"testing"
 	"time"
 
-	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/artifact"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
-	"github.com/bottleneck-go/bottleneck/internal/output"
-	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
 // saved writes the output of a command into a file.
@@ -250,6 +248,7 @@ func TestDiffContention(t *testing.T) {
 			t.Errorf("no %q in\n%s%s", want, out.out, out.err)
 		}
 	}
+	bottleneck("diff", "-kind", "graph", "missing.trace", mutexTrace).want(t, exitFailure, "", "missing.trace: no such file")
 	// The result is the same from saved files and from traces.
 	profile := saved(t, "m.json", "contention", "-format", "json", mutexTrace)
 	bottleneck("diff", "-kind", "contention", "-fail", "waited > 1x, contentions < 1x", profile, mutexTrace).want(t, exitOK, "mutex", "")
@@ -257,7 +256,7 @@ func TestDiffContention(t *testing.T) {
 
 	var got struct {
 		What     string
-		Measures []compared
+		Measures []artifact.Compared
 		Changes  []map[string]any
 	}
 	r := bottleneck("diff", "-format=json", before, after)
@@ -296,7 +295,7 @@ func TestDiffTasks(t *testing.T) {
 
 	var got struct {
 		What     string
-		Measures []compared
+		Measures []artifact.Compared
 		Changes  []map[string]any
 	}
 	r := bottleneck("diff", "-format=json", before, after)
@@ -382,37 +381,4 @@ func TestDiffKindErrors(t *testing.T) {
 			t.Errorf("%s: %d, %q, %q; want %d, %q", tt.args, r.status, r.out, r.err, tt.status, tt.err)
 		}
 	}
-}
-
-// The warnings of both runs are shown, and that they cannot be compared as they are.
-func TestDiffWarnings(t *testing.T) {
-	for _, tt := range []struct {
-		kind          *kind
-		before, after any
-		want          string
-	}{
-		{graphKind, &bottle.Graph{GroupBy: "function"}, &bottle.Graph{GroupBy: "region"}, "Warning: the graphs are grouped differently, by function and by region.\n"},
-		{stackKind, []*speedup.Stack{{N: 2}}, []*speedup.Stack{{N: 2, Warnings: []string{"Disturbed."}}}, "Warning: after: Disturbed.\n"},
-		{contentionKind, &contention.Profile{Accuracy: contention.Exact, Warnings: []string{"Dry."}}, &contention.Profile{Accuracy: contention.Sampled, Warnings: []string{"It\nrained."}},
-			"Warning: the profiles differ in accuracy: exact and sampled.\nWarning: before: Dry.\nWarning: after: It rained.\n"},
-		{tasksKind, &granularity.Profile{Source: "rseq-clock"}, &granularity.Profile{Source: granularity.SourceTrace, Warnings: []string{"Short."}},
-			"Warning: the profiles are measured differently, by rseq-clock and by trace-running.\nWarning: after: Short.\n"},
-	} {
-		pair := func(before, after any) (text string) {
-			var b strings.Builder
-			p := diffPair{{kind: tt.kind, value: before, Report: &bn.Report{}}, {kind: tt.kind, value: after, Report: &bn.Report{}}}
-			if err := tt.kind.pairs.compare(&b, p, output.Drawing{}); err != nil {
-				t.Error(err)
-			}
-			_, text, _ = strings.Cut(b.String(), "Warning")
-			return text
-		}
-		if got := "Warning" + pair(tt.before, tt.after); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.kind.name, got, tt.want)
-		}
-		if got := pair(tt.before, tt.before); strings.Contains(got, "differ") {
-			t.Errorf("%s: %q of two that are alike", tt.kind.name, got)
-		}
-	}
-	bottleneck("diff", "-kind", "graph", "missing.trace", mutexTrace).want(t, exitFailure, "", "missing.trace: no such file")
 }

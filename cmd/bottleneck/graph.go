@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/artifact"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
@@ -68,7 +69,7 @@ func (f *graphFlags) run(ctx context.Context, std stdio, args []string) error {
 		return f.runRow(ctx, std, args)
 	}
 	f.opt.Bottle.Stacks = slices.Contains(f.to.Asked(), "pprof")
-	return f.analysis.run(ctx, std, args, nil, graphKind)
+	return f.analysis.run(ctx, std, args, nil, artifact.Graph)
 }
 
 // runRow draws several traces side by side.
@@ -89,15 +90,15 @@ func (f *graphFlags) runRow(ctx context.Context, std stdio, args []string) error
 		if err != nil {
 			return err
 		}
-		read, err := readArtifact(ctx, std, in, f.opt, graphKind)
-		if read.value == nil || ctx.Err() != nil {
+		read, err := artifact.Read(ctx, std.progress, in, f.opt, artifact.Graph)
+		if read.Value == nil || ctx.Err() != nil {
 			return err
 		}
 		if err := rejectTraceFlags(f.flags, read); err != nil {
 			return err
 		}
 		broken = append(broken, err)
-		names, graphs = append(names, runName(in.Label)), append(graphs, read.value.(*bottle.Graph))
+		names, graphs = append(names, runName(in.Label)), append(graphs, read.Value.(*bottle.Graph))
 	}
 	for i := range names {
 		if slices.Contains(names[:i], names[i]) {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/artifact"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/internal/output"
@@ -67,11 +68,11 @@ func (f *ledgerFlags) run(ctx context.Context, std stdio, args []string) error {
 	}
 	opt := &f.opt.Bottle
 	opt.Stacks = slices.Contains(f.to.Asked(), "pprof")
-	var value func(artifact) (any, error)
+	var value func(artifact.Artifact) (any, error)
 	if opt.Group.String() != bottle.ByFunction.String() {
 		books := ledger.NewObserver(ledger.Options{From: opt.From, To: opt.To, Stacks: opt.Stacks, Group: f.groupOf})
 		f.opt.Observers = []timeline.Observer{books}
-		value = func(artifact) (any, error) { return books.Ledger(), nil }
+		value = func(artifact.Artifact) (any, error) { return books.Ledger(), nil }
 	}
-	return f.analysis.run(ctx, std, args, value, ledgerKind)
+	return f.analysis.run(ctx, std, args, value, artifact.Ledger)
 }

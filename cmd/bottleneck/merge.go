@@ -20,19 +20,16 @@ import (
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/diagnose"
+	"github.com/bottleneck-go/bottleneck/internal/artifact"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/output"
-	"github.com/bottleneck-go/bottleneck/internal/spread"
-	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
 // mergeFlags holds the flags of merge.
 type mergeFlags struct {
-	kind      *kind // nil if not given
+	kind      *artifact.Kind // nil if not given
 	seconds   float64
 	filesFrom string
 	partial   bool
@@ -62,7 +59,7 @@ are within 2 %.
 Without -partial, a source that cannot be read is an error, and nothing is
 written: an incomplete sum looks like a complete one.`, f.run)
 	fs := c.Flags()
-	defineKind(c, &f.kind, summed, "request `KIND` from services, and make it of traces: graph (default), contention, tasks or, of traces only, ledger or critical")
+	artifact.DefineKind(c, &f.kind, artifact.Summed, "request `KIND` from services, and make it of traces: graph (default), contention, tasks or, of traces only, ledger or critical")
 	flags.Seconds(fs, &f.seconds, 5, "request `N` seconds from services; default 5")
 	fs.StringVar(&f.filesFrom, "files-from", "", "read more files and URLs from `FILE`, one a line; \"-\" is standard input")
 	fs.BoolVar(&f.partial, "partial", false, "leave out sources that cannot be read to the end, and list them on standard error and in the warnings of the result")
@@ -100,11 +97,11 @@ func (f *mergeFlags) run(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	sum := &mergeSum{sources: len(sources)}
+	sum := &artifact.Sum{Sources: len(sources)}
 	if err := f.readAll(ctx, std, sources, sum); err != nil {
 		return err
 	}
-	if err := sum.finish(); err != nil {
+	if err := sum.Finish(); err != nil {
 		return err
 	}
 	return f.write(std, sum)
@@ -116,96 +113,50 @@ func (f *mergeFlags) address(source string) string {
 	if !input.IsURL(source) || err != nil {
 		return source
 	}
-	asked := graphKind
+	asked := artifact.Graph
 	if f.kind != nil {
 		asked = f.kind
 	}
 	switch q := u.Query(); {
 	case strings.HasSuffix(u.Path, "/") || u.Path == "":
-		return input.Below(u, asked.name, "format", "json", "seconds", input.FormatSeconds(f.seconds)).String()
-	case kindNamed(path.Base(u.Path)) != nil && !q.Has("format") && !q.Has("debug"):
+		return input.Below(u, asked.Name, "format", "json", "seconds", input.FormatSeconds(f.seconds)).String()
+	case artifact.KindNamed(path.Base(u.Path)) != nil && !q.Has("format") && !q.Has("debug"):
 		return input.Below(u, "", "format", "json").String()
 	}
 	return source
 }
 
 // write writes the sum in the requested forms.
-func (f *mergeFlags) write(std stdio, sum *mergeSum) error {
-	if err := f.to.Supports(sum.forms, "a merged "+sum.what); err != nil {
+func (f *mergeFlags) write(std stdio, sum *artifact.Sum) error {
+	if err := f.to.Supports(sum.Forms, "a merged "+sum.What); err != nil {
 		return err
 	}
-	instances, _ := sum.sums.about(sum.value)
-	n, read := max(1, instances), sum.sources-len(sum.missing)
+	instances, _ := sum.Sums.About(sum.Value)
+	n, read := max(1, instances), sum.Sources-len(sum.Missing)
 	f.to.Draw.Source = format.Plural(n, "instance", "instances")
 	if read != n {
 		f.to.Draw.Source += " from " + format.Plural(read, "source", "sources")
 	}
-	if len(sum.missing) > 0 {
-		f.to.Draw.Source += fmt.Sprintf(", without %s that could not be read", format.Plural(len(sum.missing), "source", "sources"))
+	if len(sum.Missing) > 0 {
+		f.to.Draw.Source += fmt.Sprintf(", without %s that could not be read", format.Plural(len(sum.Missing), "source", "sources"))
 	}
-	all := maps.Clone(sum.forms)
+	all := maps.Clone(sum.Forms)
 	all["text"] = func(w io.Writer, v any, d output.Drawing) error {
 		if _, err := fmt.Fprintf(w, "Merged: %s. Times are sums over them.\n\n", d.Source); err != nil {
 			return err
 		}
-		if err := sum.forms["text"](w, v, d); err != nil {
+		if err := sum.Forms["text"](w, v, d); err != nil {
 			return err
 		}
-		return sum.spread.WriteText(w, d.Options)
+		return sum.Spread.WriteText(w, d.Options)
 	}
-	spread := f.spread.Write(std.err, func(w io.Writer, _ string) error { return sum.spread.WriteCSV(w) })
-	return errors.Join(spread, f.to.Write(std.out, std.err, sum.value, all))
+	spread := f.spread.Write(std.err, func(w io.Writer, _ string) error { return sum.Spread.WriteCSV(w) })
+	return errors.Join(spread, f.to.Write(std.out, std.err, sum.Value, all))
 }
 
 // read reads a file or a URL of any kind.
-func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (artifact, error) {
-	return readKind(ctx, std, source, f.kind, summed, bn.Options{Bottle: bottle.Options{Stacks: slices.Contains(f.to.Asked(), "pprof")}})
-}
-
-// alike returns an error if an artifact and the first one are of different kinds.
-func (a artifact) alike(first artifact, done string) error {
-	if a.kind != first.kind {
-		return usagef("%s is a %s, %s a %s: they cannot be %s; -kind chooses what is made of a trace", first.label, first.what, a.label, a.what, done)
-	}
-	return nil
-}
-
-// adder adds up results of a kind.
-type adder struct {
-	add     func(parts []artifact) (any, error)
-	numbers func(v any) spread.Numbers
-	about   func(v any) (instances int, warnings *[]string)
-}
-
-// summing returns the adder of results of one type.
-func summing[T any](add func(...T) (T, error), of func(T) spread.Numbers, about func(T) (int, *[]string)) *adder {
-	return &adder{numbers: func(v any) spread.Numbers { return of(v.(T)) }, about: func(v any) (int, *[]string) { return about(v.(T)) },
-		add: func(parts []artifact) (any, error) {
-			var values []T
-			for _, p := range parts {
-				values = append(values, p.value.(T))
-			}
-			return add(values...)
-		}}
-}
-
-// mergeParts adds up parts of the same kind.
-func mergeParts(parts []artifact) (sum artifact, err error) {
-	sum.kind, sum.label = parts[0].kind, parts[0].label // for messages
-	if sum.value, err = sum.sums.add(parts); err != nil || sum.kind != graphKind {
-		return sum, err
-	}
-	var ledgers []*ledger.Ledger
-	var waits []*contention.Profile
-	for _, p := range parts {
-		if p.Report == nil || p.Ledger == nil {
-			return sum, nil
-		}
-		ledgers, waits = append(ledgers, p.Ledger), append(waits, p.Contention)
-	}
-	sum.Report = &bn.Report{Contention: contention.Merge(waits...)}
-	sum.Ledger, err = ledger.Merge(ledgers...)
-	return sum, err
+func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (artifact.Artifact, error) {
+	return artifact.ReadKind(ctx, std.in, std.progress, source, f.kind, artifact.Summed, bn.Options{Bottle: bottle.Options{Stacks: slices.Contains(f.to.Asked(), "pprof")}})
 }
 
 // Sources are read concurrently and added up in their order. The amount of data read but not yet
@@ -213,77 +164,7 @@ func mergeParts(parts []artifact) (sum artifact, err error) {
 
 const (
 	mergeServices = 32 // concurrent requests, which mostly wait
-	mergeBatch    = 16 // parts per addition, because each addition copies the sum
 )
-
-// mergeSum is the sum of the parts so far.
-type mergeSum struct {
-	artifact
-	sources int // on the command line, including missing ones
-	missing []string
-	pending []artifact
-	spread  spread.Spread
-	done    atomic.Int64 // sources that were read, or failed
-}
-
-// add takes the next part, if it can be added to the previous ones.
-func (s *mergeSum) add(p artifact) error {
-	first := p
-	if s.kind != nil {
-		first = s.artifact
-	} else if len(s.pending) > 0 {
-		first = s.pending[0]
-	}
-	if err := p.alike(first, "merged"); err != nil {
-		return err
-	}
-	if g, ok := p.value.(*bottle.Graph); ok {
-		switch f := first.value.(*bottle.Graph); {
-		case g.GroupBy != f.GroupBy:
-			return fmt.Errorf("%s is grouped by %s, %s by %s: they cannot be merged", first.label, f.GroupBy, p.label, g.GroupBy)
-		case g.Offered != f.Offered:
-			return fmt.Errorf("one of %s and %s is of offered parallelism, the other is not: they cannot be merged", first.label, p.label)
-		}
-	}
-	s.spread.Add(p.label, p.sums.numbers(p.value))
-	s.pending = append(s.pending, p)
-	if len(s.pending) == mergeBatch {
-		return s.flush()
-	}
-	return nil
-}
-
-// flush adds up the pending parts.
-func (s *mergeSum) flush() (err error) {
-	all := s.pending
-	if s.kind != nil {
-		all = append([]artifact{s.artifact}, all...)
-	}
-	s.artifact, err = mergeParts(all)
-	clear(s.pending)
-	s.pending = s.pending[:0]
-	return err
-}
-
-// finish adds up the last parts, and a warning if some are missing.
-func (s *mergeSum) finish() error {
-	if err := s.flush(); err != nil {
-		return err
-	}
-	if g, ok := s.value.(*bottle.Graph); ok && s.Report != nil { // of traces only
-		g.Verdict = diagnose.New(diagnose.Results{Ledger: s.Ledger, Graph: g, Contention: s.Contention})
-	}
-	if len(s.missing) > 0 {
-		const named = 20
-		names := strings.Join(s.missing[:min(named, len(s.missing))], ", ")
-		if more := len(s.missing) - named; more > 0 {
-			names += fmt.Sprintf(" and %d more", more)
-		}
-		_, warnings := s.sums.about(s.value)
-		*warnings = append(*warnings, fmt.Sprintf("%d of %s could not be read to the end and are in no number: %s.", len(s.missing), format.Plural(s.sources, "source", "sources"), names))
-	}
-	return nil
-}
 
 var errTwoLists = usagef("standard input is a source and the list of -files-from: it can be only one of them")
 
@@ -329,17 +210,18 @@ func (f *mergeFlags) listed(ctx context.Context, std stdio, sources []string) ([
 }
 
 // readAll reads all sources, and adds them to the sum in order.
-func (f *mergeFlags) readAll(ctx context.Context, std stdio, sources []string, sum *mergeSum) error {
+func (f *mergeFlags) readAll(ctx context.Context, std stdio, sources []string, sum *artifact.Sum) error {
 	type read struct {
-		part artifact
+		part artifact.Artifact
 		err  error
 	}
+	var done atomic.Int64 // sources that were read, or failed
 	readers := min(8, runtime.GOMAXPROCS(0))
 	if slices.ContainsFunc(sources, input.IsURL) {
 		readers = mergeServices
 	}
 	defer output.Progress(std.err, func(time.Duration) string {
-		return fmt.Sprintf("merging: %d of %d", sum.done.Load(), len(sources))
+		return fmt.Sprintf("merging: %d of %d", done.Load(), len(sources))
 	})()
 	quiet := std
 	if len(sources) > 1 {
@@ -366,19 +248,19 @@ func (f *mergeFlags) readAll(ctx context.Context, std stdio, sources []string, s
 			return context.Cause(ctx)
 		}
 		if r.err == nil {
-			r.err = sum.add(r.part)
+			r.err = sum.Add(r.part)
 		}
-		sum.done.Add(1)
+		done.Add(1)
 		if r.err != nil && !f.partial {
 			return r.err
 		}
 		if r.err != nil {
-			sum.missing = append(sum.missing, source)
+			sum.Missing = append(sum.Missing, source)
 			fmt.Fprintf(std.err, "bottleneck: merge: left out: %s\n", oneLine(r.err.Error()))
 		}
 		start(i + readers)
 	}
-	if len(sum.missing) == len(sources) {
+	if len(sum.Missing) == len(sources) {
 		return errors.New("none of the sources could be read")
 	}
 	return nil

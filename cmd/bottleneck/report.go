@@ -24,6 +24,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
 	"github.com/bottleneck-go/bottleneck/internal/access"
+	"github.com/bottleneck-go/bottleneck/internal/artifact"
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
@@ -274,7 +275,7 @@ func (r *reportReading) readTrace(ctx context.Context, in *input.Source, from io
 // pass reads a trace for the page, and writes it to the Perfetto files at the same time.
 func (r *reportReading) pass(ctx context.Context, in *input.Source, from io.Reader, opt bn.Options, files []string) (report *bn.Report, err error) {
 	if len(files) == 0 {
-		return analyze(ctx, in, from, opt)
+		return artifact.Analyze(ctx, in, from, opt)
 	}
 	var missing error
 	err = atomicfile.Write(files[0], func(w io.Writer) error {
@@ -319,13 +320,13 @@ func niceWindow(wall time.Duration) time.Duration {
 
 // json reads a saved result, which replaces that of the trace.
 func (r *reportReading) json(name string, data []byte) error {
-	a, err := artifactOfJSON(name, data, graphKind, stackKind, contentionKind, tasksKind)
+	a, err := artifact.OfJSON(name, data, artifact.Graph, artifact.Stack, artifact.Contention, artifact.Tasks)
 	if err != nil {
 		return err
 	}
 	var section string
 	d := r.data
-	switch v := a.value.(type) {
+	switch v := a.Value.(type) {
 	case []*speedup.Stack:
 		section, d.Speedup = report.SpeedupSection, v
 	case *contention.Profile:

@@ -16,6 +16,7 @@ import (
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/artifact"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
@@ -90,10 +91,10 @@ func (f *tasksFlags) run(ctx context.Context, std stdio, args []string) error {
 	if err := f.settle(std); err != nil {
 		return err
 	}
-	return f.analysis.run(ctx, std, args, func(a artifact) (any, error) {
-		p := a.value.(*granularity.Profile)
+	return f.analysis.run(ctx, std, args, func(a artifact.Artifact) (any, error) {
+		p := a.Value.(*granularity.Profile)
 		return p, f.choose(p)
-	}, tasksKind)
+	}, artifact.Tasks)
 }
 
 // choose keeps the classes that -class selects.

@@ -14,6 +14,7 @@ import (
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/artifact"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/output"
@@ -161,10 +162,10 @@ func (f *topFlags) service(u *url.URL) (s top.Source, traces bool) {
 		} else if !traces {
 			return nil, errNoGraph
 		}
-		a, err := load(ctx, &input.Source{Label: "the answer"}, from, head, bn.Options{Bottle: bottle.Options{Group: f.group}}, graphKind)
+		a, err := artifact.Load(ctx, &input.Source{Label: "the answer"}, from, head, bn.Options{Bottle: bottle.Options{Group: f.group}}, artifact.Graph)
 		switch {
-		case a.value != nil:
-			return a.value.(*bottle.Graph), nil
+		case a.Value != nil:
+			return a.Value.(*bottle.Graph), nil
 		case !traces:
 			err = fmt.Errorf("%w: %w", errNoGraph, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/artifact"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
@@ -162,29 +163,30 @@ func (f *verdictFlags) run(ctx context.Context, std stdio, args []string) error 
 }
 
 // judged are the kinds that have a verdict.
-var judged = []*kind{graphKind, ledgerKind, verdictKind}
+var judged = []*artifact.Kind{artifact.Graph, artifact.Ledger, artifact.Verdict}
 
 // judged returns the verdict on a trace or a saved ledger, or that of a saved graph.
-func (f *verdictFlags) judged(a artifact) (any, error) {
+func (f *verdictFlags) judged(a artifact.Artifact) (any, error) {
 	v := &diagnosis{report: a.Report, verbose: f.opt.Bottle.Stacks, part: partFlags(f.flags)}
 	if a.Ledger == nil && !f.fail.Empty() {
-		return nil, usagef("-fail: %s has no ledger: conditions need the trace, or what \"bottleneck ledger -o ledger.json\" saves", a.label)
+		return nil, usagef("-fail: %s has no ledger: conditions need the trace, or what \"bottleneck ledger -o ledger.json\" saves", a.Label)
 	}
 	if f.focus != "" {
-		if err := focusOn(a.Report, a.label, f.focus); err != nil {
+		if err := focusOn(a.Report, a.Label, f.focus); err != nil {
 			return nil, err
 		}
 	}
-	if a.Info != nil && a.label != "-" && !input.IsURL(a.label) { // a trace
-		v.file = a.label
+	if a.Info != nil && a.Label != "-" && !input.IsURL(a.Label) { // a trace
+		v.file = a.Label
 	}
 	v.Verdict = a.Verdict
-	return v, a.hasVerdict()
+	return v, hasVerdict(a)
 }
 
-func (a artifact) hasVerdict() error {
+// hasVerdict returns an error if an artifact has no verdict.
+func hasVerdict(a artifact.Artifact) error {
 	if a.Verdict == nil {
-		return fmt.Errorf("reading %s: the graph has no verdict: it is a sum of several recordings, or was not made of a trace by this program", a.label)
+		return fmt.Errorf("reading %s: the graph has no verdict: it is a sum of several recordings, or was not made of a trace by this program", a.Label)
 	}
 	return nil
 }
@@ -218,8 +220,8 @@ but no call chains; a saved graph or verdict has only the finding.`, func(ctx co
 		if len(args) == 0 || isInput(args[0]) && findingNumber(args[0]) == 0 {
 			return usagef("which finding? Its number or kind comes first, such as: bottleneck explain 1 %s", append(args, "trace.out")[0])
 		}
-		return f.run(ctx, std, args[1:], func(a artifact) (any, error) {
-			if err := a.hasVerdict(); err != nil {
+		return f.run(ctx, std, args[1:], func(a artifact.Artifact) (any, error) {
+			if err := hasVerdict(a); err != nil {
 				return nil, err
 			}
 			n, err := findFinding(a.Verdict, args[0])

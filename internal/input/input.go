@@ -42,9 +42,12 @@ type Source struct {
 	progress func(time.Duration) string
 }
 
-// Read opens and reads an input that begins with head. progress shows what say returns until stop is
-// called. With an error, the result may be that of the part that could be read.
-func Read[P any](ctx context.Context, progress func(say func(since time.Duration) string) (stop func()), in *Source, read func(ctx context.Context, r io.Reader, head []byte) (P, error)) (P, error) {
+// Progress shows what say returns until stop is called.
+type Progress func(say func(since time.Duration) string) (stop func())
+
+// Read opens and reads an input that begins with head. With an error, the result may be that of the
+// part that could be read.
+func Read[P any](ctx context.Context, progress Progress, in *Source, read func(ctx context.Context, r io.Reader, head []byte) (P, error)) (P, error) {
 	opened, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer progress(in.progress)()
