@@ -160,6 +160,9 @@ func (l *place) strip(frames []*timeline.Frame) int {
 
 // plumbing reports whether a function blocks or wakes on behalf of its caller.
 func plumbing(fn string) bool {
+	if strings.Contains(fn, "sync.(*HashTrieMap[") || strings.HasPrefix(fn, "sync.(*Map).") {
+		return false // they have locks
+	}
 	for _, p := range []string{"sync.", "internal/sync.", "runtime.", "runtime/trace.Log", "internal/poll.runtime_", wrapperMethods, callstackMethods} {
 		if strings.HasPrefix(fn, p) {
 			return true
