@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -78,7 +77,7 @@ func (a *analysis) run(ctx context.Context, std stdio, args []string, result fun
 			return errors.Join(err, failed)
 		}
 	}
-	a.to.Draw.Source = shownSource(in.Label)
+	a.to.Draw.Source = input.Short(in.Label)
 	return errors.Join(err, a.to.Write(std.out, std.err, v, a.forms), a.fail.check(std, condition.Of(v)))
 }
 
@@ -111,14 +110,6 @@ func (f *conditions) check(std stdio, values condition.Values) error {
 		err = fmt.Errorf("-fail: %w", err)
 	}
 	return err
-}
-
-// shownSource returns the name of a trace in pictures: a URL, or a file without directories.
-func shownSource(label string) string {
-	if strings.Contains(label, "://") {
-		return label
-	}
-	return filepath.Base(label)
 }
 
 // readFile makes the results of opt.Want of a trace file and, unless single is "", of the trace of a

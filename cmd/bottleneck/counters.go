@@ -144,7 +144,7 @@ func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error
 	if err != nil {
 		return err
 	}
-	f.to.Draw.Source = shownSource(in.Label)
+	f.to.Draw.Source = input.Short(in.Label)
 	written := f.to.Write(std.out, std.err, &output.Counted{Context: ctx, Explorer: e, Where: f.where, Sides: f.sides, Table: f.query, Lanes: f.lanes}, output.CountedForms)
 	var part *query.Error
 	if errors.As(written, &part) {

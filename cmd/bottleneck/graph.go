@@ -111,7 +111,7 @@ func (f *graphFlags) runRow(ctx context.Context, std stdio, args []string) error
 
 // runName returns the caption of a run: the name of its file without the usual endings.
 func runName(label string) string {
-	name := shownSource(label)
+	name := input.Short(label)
 	for _, ending := range []string{".zst", ".gz", ".trace", ".json", ".out"} {
 		name = strings.TrimSuffix(name, ending)
 	}

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -531,4 +532,12 @@ func Flatten(err error) (parts []error) {
 		parts = append(parts, Flatten(e)...)
 	}
 	return parts
+}
+
+// Short returns the name of a trace in pictures: a URL, or a file without directories.
+func Short(label string) string {
+	if strings.Contains(label, "://") {
+		return label
+	}
+	return filepath.Base(label)
 }
