@@ -44,6 +44,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/internal/misuse"
 	"github.com/bottleneck-go/bottleneck/internal/output"
+	"github.com/bottleneck-go/bottleneck/internal/process"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 	"github.com/bottleneck-go/bottleneck/internal/usage"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -200,7 +201,7 @@ func isInput(word string) bool {
 // status reports an error, one line each, and returns the exit status.
 func (a *app) status(ctx context.Context, c *cobra.Command, err error) int {
 	var usage *misuse.Error
-	var program *programError
+	var program *process.Error
 	for c.HasParent() && c.Parent().HasParent() {
 		c = c.Parent() // the shells of completion
 	}
@@ -213,7 +214,7 @@ func (a *app) status(ctx context.Context, c *cobra.Command, err error) int {
 				fmt.Fprintf(a.err, "bottleneck: %s: %s\n", c.Name(), oneLine(e.Error()))
 			}
 		}
-		return program.status
+		return program.Status
 	case errors.As(err, &usage) && !c.HasParent():
 		fmt.Fprintf(a.err, "bottleneck: %s\n", oneLine(usage.Error()))
 		return exitUsage
@@ -372,7 +373,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	context.AfterFunc(ctx, func() {
 		stop() // a second interrupt ends the process at once
-		for time.Sleep(patience); ourWait.Load(); {
+		for time.Sleep(patience); process.Busy.Load(); {
 			time.Sleep(patience) // a recorded program decides itself when it ends
 		}
 		os.Stderr.WriteString("bottleneck: interrupted\n")

@@ -10,12 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
@@ -23,6 +21,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/internal/output"
+	"github.com/bottleneck-go/bottleneck/internal/process"
 	"github.com/bottleneck-go/bottleneck/internal/trial"
 )
 
@@ -242,14 +241,6 @@ type programFlags struct {
 	period   time.Duration
 }
 
-// programError is the failure of a recorded program; its exit status becomes that of the command.
-type programError struct{ status int }
-
-func (e *programError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
-
-// ourWait is set while a recorded program runs, which decides itself how to handle an interrupt.
-var ourWait atomic.Bool
-
 // parseProgram checks the flags for a program.
 func (f *recordFlags) parseProgram(rest, command []string) error {
 	if err := f.without("a program", "seconds", "max-size"); err != nil {
@@ -293,17 +284,17 @@ func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command [
 	if err := f.check(); err != nil {
 		return err
 	}
-	ourWait.Store(true)
-	defer ourWait.Store(false)
+	process.Busy.Store(true)
+	defer process.Busy.Store(false)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
-	opt := counters.Options{Counters: f.names(), Period: f.period, TraceURL: f.serves, Forward: forwarded(onTerminal(std.in))}
+	opt := counters.Options{Counters: f.names(), Period: f.period, TraceURL: f.serves, Forward: process.Forwarded(std.in)}
 	opt.Warning = func(s string) { fmt.Fprintf(std.err, "bottleneck: %s\n", oneLine(s)) }
 	var exit *exec.ExitError
 	var ran error
 	// The program handles interrupts itself, so ctx, which ends with one, is not passed on.
 	err := atomicfile.Write(f.output, func(w io.Writer) error {
-		ran = withoutExit(counters.Run(context.WithoutCancel(ctx), cmd, w, opt), &exit)
+		ran = process.WithoutExit(counters.Run(context.WithoutCancel(ctx), cmd, w, opt), &exit)
 		return ran
 	})
 	if ran != nil && cmd.Process == nil {
@@ -318,23 +309,7 @@ func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command [
 		}
 	}
 	if exit.ExitCode() > 0 {
-		return &programError{exit.ExitCode()}
+		return &process.Error{Status: exit.ExitCode()}
 	}
 	return errors.Join(err, fmt.Errorf("%s: %v", command[0], exit))
-}
-
-// withoutExit removes the program's own failure from an error.
-func withoutExit(err error, exit **exec.ExitError) error {
-	var rest []error
-	for _, e := range input.Flatten(err) {
-		if e != nil && !errors.As(e, exit) {
-			rest = append(rest, e)
-		}
-	}
-	return errors.Join(rest...)
-}
-
-func onTerminal(r io.Reader) bool {
-	f, ok := r.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -9,11 +9,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +22,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/input"
+	"github.com/bottleneck-go/bottleneck/internal/process"
 	"github.com/bottleneck-go/bottleneck/internal/trial"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -99,9 +98,9 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string) error {
 	if instrument.IsGo(args[0]) {
 		ran = runGo(ctx, std, f.build, args, env, dir)
 	} else {
-		ran = runCommand(std, exec.Command(args[0], args[1:]...), env, "")
+		ran = process.Run(std.in, std.out, std.err, exec.Command(args[0], args[1:]...), env, "")
 	}
-	var failed *programError
+	var failed *process.Error
 	if ran != nil && !errors.As(ran, &failed) {
 		return ran
 	}
@@ -230,7 +229,7 @@ func onlyCommand(std stdio, args []string) error {
 	return nil
 }
 
-// runGo runs a go command so that it builds an instrumented program. See [runCommand].
+// runGo runs a go command so that it builds an instrumented program. See process.Run.
 func runGo(ctx context.Context, std stdio, opt instrument.Options, args, env []string, dir string) error {
 	if !instrument.IsGo(args[0]) || len(args) < 2 || !slices.Contains([]string{"build", "install", "run", "test"}, args[1]) {
 		return usagef("%s builds no program: want go build, install, run or test", strings.Join(args[:min(2, len(args))], " "))
@@ -239,61 +238,5 @@ func runGo(ctx context.Context, std stdio, opt instrument.Options, args, env []s
 	if err != nil {
 		return errors.Unwrap(err) // without the name of the package
 	}
-	return runCommand(std, cmd, env, dir)
-}
-
-// runCommand runs a command with the standard streams and more environment variables, and passes
-// signals on to it. The go command does not pass them on, so they also go to the processes that
-// record into dir, unless that is "". If the command fails, the error is a *programError.
-func runCommand(std stdio, cmd *exec.Cmd, env []string, dir string) error {
-	ourWait.Store(true)
-	defer ourWait.Store(false)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
-	cmd.Env = append(cmd.Environ(), env...)
-	if err := cmd.Start(); err != nil {
-		return trial.NotRun(cmd.Args[0], err)
-	}
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, forwarded(onTerminal(std.in))...)
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	var patience time.Time // for the ends of recordings after a signal
-	for {
-		select {
-		case s := <-signals:
-			cmd.Process.Signal(s) // fails if it has ended
-			for _, p := range recording(dir) {
-				p.Signal(s)
-			}
-			patience = time.Now().Add(5 * time.Second)
-		case err := <-ended:
-			signal.Stop(signals)
-			for time.Now().Before(patience) && recording(dir) != nil {
-				time.Sleep(10 * time.Millisecond)
-			}
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) {
-				return err
-			}
-			if exit.ExitCode() > 0 {
-				return &programError{exit.ExitCode()}
-			}
-			fmt.Fprintf(std.err, "bottleneck: %s: %v\n", cmd.Args[0], exit)
-			return &programError{exitFailure}
-		}
-	}
-}
-
-// recording returns the running processes that record into dir, by the names of their files. One
-// outside of our process group is not of the command, or on its own.
-func recording(dir string) (running []*os.Process) {
-	files, _ := os.ReadDir(dir)
-	for _, f := range files {
-		name := strings.TrimSuffix(f.Name(), ".trace")
-		pid, _ := strconv.Atoi(name[strings.LastIndexByte(name, '.')+1:])
-		if p, err := os.FindProcess(pid); err == nil && inOurGroup(pid) {
-			running = append(running, p)
-		}
-	}
-	return running
+	return process.Run(std.in, std.out, std.err, cmd, env, dir)
 }

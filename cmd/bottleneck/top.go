@@ -18,6 +18,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/output"
+	"github.com/bottleneck-go/bottleneck/internal/process"
 	"github.com/bottleneck-go/bottleneck/internal/top"
 )
 
@@ -104,7 +105,7 @@ func (f *topFlags) run(ctx context.Context, std stdio, args []string) error {
 		return loop.Batch(ctx, std.out, t.Options, f.frames)
 	}
 	keys := std.in
-	if !onTerminal(keys) {
+	if !process.OnTerminal(keys) {
 		keys = nil // there are no keys
 	}
 	return loop.Interact(ctx, keys, std.out, t.Options)
