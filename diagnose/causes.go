@@ -783,8 +783,11 @@ func (d *diagnosis) mergeRequests() {
 // more wait for the lock, and their system calls.
 func (d *diagnosis) mergeFile() {
 	for _, lock := range d.causes {
+		if !d.ofFile(lock) {
+			continue
+		}
 		waited := d.atATime(lock)
-		if !d.ofFile(lock) || waited < 1 {
+		if waited < 1 {
 			continue
 		}
 		owners := map[string]bool{}
