@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,7 +29,7 @@ type analysis struct {
 	flags *pflag.FlagSet // of the whole command, which adds its own
 	to    output.Destination
 	forms output.Forms
-	fail  conditions
+	fail  output.Conditions
 	opt   bn.Options
 }
 
@@ -41,7 +39,7 @@ func (a *analysis) define(c *cobra.Command, forms output.Forms, about *condition
 	a.to.Define(c, output.FormsIn(forms))
 	flags.Part(a.flags, &a.opt.Bottle.Part)
 	if about != nil {
-		a.fail.define(c, "", about)
+		a.fail.Define(c, "", about)
 	}
 }
 
@@ -78,38 +76,7 @@ func (a *analysis) run(ctx context.Context, std stdio, args []string, result fun
 		}
 	}
 	a.to.Draw.Source = input.Short(in.Label)
-	return errors.Join(err, a.to.Write(std.out, std.err, v, a.forms), a.fail.check(std, condition.Of(v)))
-}
-
-// conditions is the value of -fail.
-type conditions struct{ condition.List }
-
-// define adds -fail. more is the end of its help.
-func (f *conditions) define(c *cobra.Command, more string, about ...*condition.Measures) {
-	f.About = about
-	c.Flags().Func("fail", "exit with status 1 if `CONDITION` holds, such as "+about[0].Example+more+"; separate several by commas", f.Add)
-	if len(about) > 1 {
-		return
-	}
-	var b strings.Builder
-	b.WriteString(strings.TrimSpace(c.Long) + "\n\nA CONDITION is NAME, one of < <= > >=, and a value. NAME is\n\n")
-	all, width := about[0].All(), 17
-	for _, m := range all {
-		width = max(width, len(m.Name))
-	}
-	for _, m := range all {
-		fmt.Fprintf(&b, "  %-*s %s\n", width, m.Name, output.Wrapped(width+3, m.Help))
-	}
-	c.Long = b.String() + "\n" + output.Wrapped(0, about[0].Parts)
-}
-
-// check returns a one-line error that lists the conditions that hold.
-func (f *conditions) check(std stdio, values condition.Values) error {
-	err := f.Check(values, func(s string) { fmt.Fprintf(std.err, "bottleneck: -fail: %s\n", s) })
-	if err != nil {
-		err = fmt.Errorf("-fail: %w", err)
-	}
-	return err
+	return errors.Join(err, a.to.Write(std.out, std.err, v, a.forms), a.fail.Failed(std.err, condition.Of(v)))
 }
 
 // readFile makes the results of opt.Want of a trace file and, unless single is "", of the trace of a
@@ -201,19 +168,8 @@ var guard = func(limit int64) {}
 // guardProcess ends the process before it uses more memory than the limit. Passes over traces watch
 // the limit themselves; this covers saved results, and processing after a trace was read.
 func guardProcess(limit int64) {
-	debug.SetMemoryLimit(limit / 10 * 9)
-	pace := memory.Pace()
-	go func() {
-		for ; ; time.Sleep(10 * time.Millisecond) {
-			pace()
-			if memory.Resident() < limit/100*95 {
-				continue
-			}
-			debug.FreeOSMemory()
-			if memory.Resident() >= limit/100*92 {
-				fmt.Fprintf(os.Stderr, "bottleneck: memory limit %s exceeded; raise it with -memory\n", memory.Text(limit))
-				os.Exit(exitFailure)
-			}
-		}
-	}()
+	memory.Guard(limit, func() {
+		fmt.Fprintf(os.Stderr, "bottleneck: memory limit %s exceeded; raise it with -memory\n", memory.Text(limit))
+		os.Exit(exitFailure)
+	})
 }

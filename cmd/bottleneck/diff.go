@@ -24,7 +24,7 @@ type diffFlags struct {
 	kind *artifact.Kind // nil if not given
 	opt  bottle.Options
 	to   output.Destination
-	fail conditions
+	fail output.Conditions
 }
 
 func (a *app) diff() *cobra.Command {
@@ -60,7 +60,7 @@ NAME is that of -fail of the command that shows the result:
 	for _, k := range artifact.Kinds {
 		about = append(about, k.Fails)
 	}
-	f.fail.define(c, ", or 'neck-% > 1.1x'", about...)
+	f.fail.Define(c, ", or 'neck-% > 1.1x'", about...)
 	f.fail.Pairs = true
 	c.Example = `  bottleneck diff before.trace after.trace
   bottleneck diff -fail 'neck-% > 1.1x, wall > 1.2x' main.json branch.json
@@ -147,5 +147,5 @@ func (f *diffFlags) run(ctx context.Context, std stdio, args []string) error {
 		return fmt.Errorf("-fail: %w", err)
 	}
 	f.to.Draw.Source = filepath.Base(sides[0][0]) + " and " + filepath.Base(sides[1][0])
-	return errors.Join(f.to.Write(std.out, std.err, pair, artifact.DiffForms), f.fail.check(std, pair.Values))
+	return errors.Join(f.to.Write(std.out, std.err, pair, artifact.DiffForms), f.fail.Failed(std.err, pair.Values))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -61,10 +62,10 @@ func TestConditionsOnStacks(t *testing.T) {
 		{"speedup(2)<fast", "speedup(2) wants a number", ""},
 	} {
 		var notes strings.Builder
-		c := conditions{condition.List{About: []*condition.Measures{&measures.Stack}}}
+		c := output.Conditions{List: condition.List{About: []*condition.Measures{&measures.Stack}}}
 		err := c.Add(tt.expr)
 		if err == nil {
-			err = c.check(stdio{err: &notes}, condition.Of(stacks))
+			err = c.Failed(&notes, condition.Of(stacks))
 		}
 		if got := fmt.Sprint(err); tt.want == "" && err != nil || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %v, want %q", tt.expr, err, tt.want)
@@ -125,13 +126,13 @@ func TestConditions(t *testing.T) {
 		{"parallelism<1,neck-%>39", "-fail: neck-%>39: got 40.00%"},
 		{"parallelism<2,idle-%>50,neck-%>39", "-fail: parallelism<2: got 1.60; neck-%>39: got 40.00%"},
 	} {
-		c := conditions{condition.List{About: []*condition.Measures{&measures.Graph}}}
+		c := output.Conditions{List: condition.List{About: []*condition.Measures{&measures.Graph}}}
 		if err := c.Add(tt.expr); err != nil {
 			t.Errorf("%s: %v", tt.expr, err)
 			continue
 		}
 		got := ""
-		if err := c.check(stdio{err: io.Discard}, condition.Of(sample())); err != nil {
+		if err := c.Failed(io.Discard, condition.Of(sample())); err != nil {
 			got = err.Error()
 		}
 		if !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
@@ -164,7 +165,7 @@ func TestConditionSyntax(t *testing.T) {
 		"group(main.main).neck-%>3": "want one of share-%, lost-%, in-c-%, parallelism",
 		"grup(main.main).share-%>3": `unknown name "grup": want one of group(NAME)`,
 	} {
-		c := conditions{condition.List{About: []*condition.Measures{&measures.Graph}}}
+		c := output.Conditions{List: condition.List{About: []*condition.Measures{&measures.Graph}}}
 		if err := c.Add(expr); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", expr, err, want)
 		}
@@ -206,11 +207,11 @@ func TestFailShortName(t *testing.T) {
 	g := sample()
 	g.Boxes[0].Group = "stop-the-world (GC mark termination)"
 	for _, name := range []string{"stop-the-world (GC mark termination)", "STW (GC mark termination)"} {
-		c := conditions{condition.List{About: []*condition.Measures{&measures.Graph}}}
+		c := output.Conditions{List: condition.List{About: []*condition.Measures{&measures.Graph}}}
 		if err := c.Add("group(" + name + ").share-%>5"); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.check(stdio{err: io.Discard}, condition.Of(g)); err == nil || !strings.Contains(err.Error(), ": got 10.00%") {
+		if err := c.Failed(io.Discard, condition.Of(g)); err == nil || !strings.Contains(err.Error(), ": got 10.00%") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -241,11 +242,11 @@ func TestFailFlag(t *testing.T) {
 
 // An empty graph has no percentages.
 func TestConditionsOfNothing(t *testing.T) {
-	c := conditions{condition.List{About: []*condition.Measures{&measures.Graph}}}
+	c := output.Conditions{List: condition.List{About: []*condition.Measures{&measures.Graph}}}
 	if err := c.Add("neck-%>0,idle-%>0,gc-%>0,in-c-%>0,parallelism>0,wall>0s"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.check(stdio{err: io.Discard}, condition.Of(&bottle.Graph{})); err != nil {
+	if err := c.Failed(io.Discard, condition.Of(&bottle.Graph{})); err != nil {
 		t.Error(err)
 	}
 }
@@ -254,11 +255,11 @@ func TestConditionsOfNothing(t *testing.T) {
 func TestUnknownLostCapacityFails(t *testing.T) {
 	g := sample()
 	g.SetProcs(0)
-	c := conditions{condition.List{About: []*condition.Measures{&measures.Graph}}}
+	c := output.Conditions{List: condition.List{About: []*condition.Measures{&measures.Graph}}}
 	if err := c.Add("lost-%>1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.check(stdio{err: io.Discard}, condition.Of(g)); err == nil || !strings.Contains(err.Error(), "lost capacity is not known") {
+	if err := c.Failed(io.Discard, condition.Of(g)); err == nil || !strings.Contains(err.Error(), "lost capacity is not known") {
 		t.Errorf("%v", err)
 	}
 }

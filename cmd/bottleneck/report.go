@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +12,6 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
-	"github.com/bottleneck-go/bottleneck/internal/access"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/output"
@@ -71,7 +67,7 @@ func (f *reportFlags) parse(files []string) error {
 	case len(f.to.Files) == 0 && f.http == "":
 		return usagef("no output: want -o FILE.html, or -http=localhost:0 to serve the page")
 	case f.http != "":
-		if err := checkLoopback(f.http); err != nil {
+		if err := page.CheckLoopback(f.http); err != nil {
 			return err
 		}
 	default:
@@ -112,7 +108,7 @@ func (f *reportFlags) run(ctx context.Context, std stdio, files []string) error 
 			fmt.Fprintf(std.err, "bottleneck: report: %s\n", oneLine(readErr.Error()))
 			errs[0] = nil // printed; the page is served nevertheless
 		}
-		errs = append(errs, serveReport(ctx, std, f.http, d))
+		errs = append(errs, page.Serve(ctx, std.out, std.err, f.http, d))
 	}
 	return errors.Join(errs...)
 }
@@ -122,48 +118,3 @@ var reportForms = output.Writings{"html", "perfetto"}
 
 // page reports whether a page is requested, and not only the trace in another form.
 func (f *reportFlags) page() bool { return f.http != "" || len(f.pages) > 0 }
-
-// checkLoopback rejects addresses that other machines could reach.
-func checkLoopback(address string) error {
-	host, port, err := net.SplitHostPort(address)
-	if _, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil {
-		return usagef("-http %s: want [HOST]:PORT, such as localhost:8080, or :0 for a free port", address)
-	}
-	if host != "" && !access.LoopbackHost(host) {
-		return usagef("-http %s: the page is served to this machine only; want localhost, 127.0.0.1 or [::1]", address)
-	}
-	return nil
-}
-
-// serveReport serves the page until the command is interrupted.
-func serveReport(ctx context.Context, std stdio, address string, d *report.Data) error {
-	token, err := access.RandomToken().Value()
-	if err != nil {
-		return err
-	}
-	handler, err := report.NewHandler(d, token)
-	if err != nil {
-		return err
-	}
-	if strings.HasPrefix(address, ":") {
-		address = "localhost" + address
-	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if err != nil {
-		return fmt.Errorf("-http: %w", err)
-	}
-	host, _, _ := net.SplitHostPort(address)
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	fmt.Fprintf(std.out, "http://%s/?token=%s\n", net.JoinHostPort(host, port), token)
-	if _, terminal := output.TerminalOf(std.err); terminal {
-		fmt.Fprintln(std.err, "Serving the page to browsers that open this URL; interrupt (ctrl-C) to end.")
-	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
-		BaseContext: func(net.Listener) context.Context { return ctx }}
-	stop := context.AfterFunc(ctx, func() { server.Close() })
-	defer stop()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("-http: %w", err)
-	}
-	return nil // serving ends with an interrupt
-}

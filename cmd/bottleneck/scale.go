@@ -171,7 +171,7 @@ func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*trial.Run) er
 	if f.dir != "" && len(graphs) <= picture.MaxRuns {
 		errs = append(errs, atomicfile.Write(filepath.Join(f.dir, "graphs.svg"), func(w io.Writer) error { return output.RowForms["svg"](w, row, f.to.Draw) }))
 	}
-	errs = append(errs, f.to.Write(std.out, std.err, stacks, output.StackForms), f.fail.check(std, condition.Of(stacks)))
+	errs = append(errs, f.to.Write(std.out, std.err, stacks, output.StackForms), f.fail.Failed(std.err, condition.Of(stacks)))
 	if f.to.Format == "text" {
 		opt := output.TextOn(std.out)
 		opt.Top = 6

@@ -24,7 +24,7 @@ type speedupFlags struct {
 	estimate bool
 	part     timeline.Part
 	to       output.Destination
-	fail     conditions
+	fail     output.Conditions
 }
 
 // define adds the flags that scale has, too.
@@ -34,7 +34,7 @@ func (f *speedupFlags) define(c *cobra.Command) {
 	fs.IntVarP(&f.opt.N, "number", "n", 0, "compare with `N` workers; default the most that exist at once, up to GOMAXPROCS")
 	fs.StringVar(&f.opt.Unit, "unit", "", "regions of `TYPE` are equal amounts of work: with them the estimate has a remainder, and two runs are checked for the same amount of work")
 	f.to.Define(c, output.FormsIn(output.StackForms))
-	f.fail.define(c, ", or 3 if the machine was disturbed", &measures.Stack)
+	f.fail.Define(c, ", or 3 if the machine was disturbed", &measures.Stack)
 }
 
 // check rejects invalid flags.
@@ -112,7 +112,7 @@ func (f *speedupFlags) run(ctx context.Context, std stdio, traces []string) erro
 		return err
 	}
 	f.to.Draw.Source = filepath.Base(traces[len(traces)-1])
-	return errors.Join(f.to.Write(std.out, std.err, stacks, output.StackForms), f.fail.check(std, condition.Of(stacks)))
+	return errors.Join(f.to.Write(std.out, std.err, stacks, output.StackForms), f.fail.Failed(std.err, condition.Of(stacks)))
 }
 
 // read makes a stack of each run with several workers.

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
@@ -220,4 +221,22 @@ func pacedPercent(live int64) int { return int(min(100, max(25, 100*pacedGarbage
 // Resident returns the bytes that the Go runtime has obtained from the system.
 func Resident() int64 {
 	return metric("/memory/classes/total:bytes") - metric("/memory/classes/heap/released:bytes")
+}
+
+// Guard calls exceeded before the memory of the process exceeds a limit, from now on.
+func Guard(limit int64, exceeded func()) {
+	debug.SetMemoryLimit(limit / 10 * 9)
+	pace := Pace()
+	go func() {
+		for ; ; time.Sleep(10 * time.Millisecond) {
+			pace()
+			if Resident() < limit/100*95 {
+				continue
+			}
+			debug.FreeOSMemory()
+			if Resident() >= limit/100*92 {
+				exceeded()
+			}
+		}
+	}()
 }

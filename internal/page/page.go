@@ -1,4 +1,4 @@
-// Package page reads the recording and the saved results that a page shows.
+// Package page makes the page of a recording and of saved results, and serves it.
 package page
 
 import (
