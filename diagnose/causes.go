@@ -469,13 +469,12 @@ func (d *diagnosis) mergeCommands() {
 		for _, wait := range d.causes {
 			reads := d.readsCommand(wait) && symbol.Enclosing(wait.place.Func) == fn
 			switch {
+			case reads && wait.place != c.place && wait.lost > c.lost:
+				wait.take(c)
 			case starts && (reads || wait.place == c.place && (wait.kind == Blocking || d.throughFile(wait))):
 				d.blocks(c, wait)
-			case !reads:
-			case c.lost >= wait.lost:
+			case reads:
 				c.take(wait)
-			default:
-				wait.take(c)
 			}
 		}
 	}

@@ -236,7 +236,7 @@ func at(f *verdict.Finding, fn string) bool {
 func masked(title string) string {
 	title = literals.ReplaceAllString(writes.ReplaceAllString(title, "causes.write "), "func")
 	title = numbers.ReplaceAllString(title, "#")
-	return strings.NewReplacer(", and left # idle", "", "; goroutines ran for only # at a time", "", " and then ready for #", "", "# time)", "# times)", "# call)", "# calls)", "# wait,", "# waits,").Replace(title)
+	return strings.NewReplacer(", and left # idle", "", "; goroutines ran for only # at a time", "", "; for #, processors had nothing else to run", "", " and then ready for #", "", "# time)", "# times)", "# call)", "# calls)", "# wait,", "# waits,").Replace(title)
 }
 
 // The names of function literals, and of their callers, depend on inlining.
