@@ -128,6 +128,7 @@ func HoldsJSON(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
 }
 
+// IsURL reports whether an argument is a URL rather than the name of a file.
 func IsURL(s string) bool {
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
 }
@@ -178,6 +179,7 @@ func newInput(label string, open func(ctx context.Context) (io.ReadCloser, error
 	return in
 }
 
+// File returns the input from a file, which may be a pipe.
 func File(name string) *Source {
 	return newInput(name, func(ctx context.Context) (io.ReadCloser, error) {
 		f, err := os.Open(name)
@@ -198,6 +200,7 @@ func File(name string) *Source {
 	})
 }
 
+// Stdin returns the input from standard input.
 func Stdin(r io.Reader) *Source {
 	return newInput("standard input", func(ctx context.Context) (io.ReadCloser, error) {
 		if f, ok := r.(*os.File); ok {

@@ -264,8 +264,7 @@ var Critical = condition.Measures{
 	Parts:    "of the path of the whole program, or as path(CLASS).NAME of the tasks of a class, such as path(main.handle).mean>20ms.",
 }
 
-// Numbers of the groups of a result, to find outliers among the sources.
-
+// GraphNumbers returns a number of each of the groups of a graph.
 func GraphNumbers(g *bottle.Graph) spread.Numbers {
 	n := spread.Numbers{What: "share of the time", Unit: "ratio", Form: result.Ratio, Of: map[string]float64{"(idle)": ratio(g.Idle, g.Wall)}}
 	for i := range g.Boxes {
@@ -274,6 +273,7 @@ func GraphNumbers(g *bottle.Graph) spread.Numbers {
 	return n
 }
 
+// LedgerNumbers returns a number of each of the categories of a ledger.
 func LedgerNumbers(l *ledger.Ledger) spread.Numbers {
 	n := spread.Numbers{What: "part of the capacity", Unit: "ratio", Form: result.Ratio, Of: map[string]float64{}}
 	for i := range l.Rows {
@@ -282,6 +282,7 @@ func LedgerNumbers(l *ledger.Ledger) spread.Numbers {
 	return n
 }
 
+// ContentionNumbers returns a number of each of the locks of a contention profile.
 func ContentionNumbers(p *contention.Profile) spread.Numbers {
 	n := spread.Numbers{What: "goroutines that wait, on average", Unit: "goroutines", Form: result.Number, Of: map[string]float64{}}
 	for i := range p.Waits {
@@ -295,6 +296,7 @@ func ContentionNumbers(p *contention.Profile) spread.Numbers {
 	return n
 }
 
+// TaskNumbers returns a number of each of the classes of tasks.
 func TaskNumbers(p *granularity.Profile) spread.Numbers {
 	n := spread.Numbers{What: "mean cycles of a task", Unit: "cycles", Form: result.Count, Mean: true, Of: map[string]float64{}}
 	if p.ByTime() {
@@ -308,6 +310,7 @@ func TaskNumbers(p *granularity.Profile) spread.Numbers {
 	return n
 }
 
+// PathNumbers returns a number of each of the classes of critical paths.
 func PathNumbers(p *critical.Profile) spread.Numbers {
 	n := spread.Numbers{What: "mean time of a task", Unit: "nanoseconds", Form: result.Duration, Mean: true, Of: map[string]float64{}}
 	for i := range p.Paths {

@@ -187,6 +187,7 @@ type Drawing struct {
 	Strip  bool   // for tasks
 }
 
+// Picture returns the options of a picture.
 func (d Drawing) Picture() picture.Options {
 	return picture.Options{Title: d.Title, Subtitle: d.Source, Top: d.Top, Min: d.Min}
 }
