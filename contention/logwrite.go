@@ -45,7 +45,7 @@ func (s *session) logExit(r *release) {
 
 // logWait prepares the messages about a wait that has been settled. The caller holds a.mu.
 func (a *account) logWait(w *wait, unattributed, contended int64) {
-	if w.kind == kindCond || w.g == 0 || w.last-w.first > waitlog.MaxParts || len(a.logClass) == 0 && !a.classify() {
+	if w.kind == kindCond || w.g == 0 || w.last-w.first > waitlog.MaxOwners || len(a.logClass) == 0 && !a.classify() {
 		return
 	}
 	m := waitlog.Wait{

@@ -57,8 +57,10 @@ const (
 	// SyncLock is set in the number of a lock of package sync, in a program that package instrument
 	// has built.
 	SyncLock = 1 << 63
-	// MaxParts is the maximum number of parts of a logged wait.
-	MaxParts = 512
+	// MaxOwners is the maximum number of owners of a logged wait, and MaxParts that of its parts: a
+	// writer has one for the time in which it held the lock, and one for that in which it was pending.
+	MaxOwners = 512
+	MaxParts  = 2 * MaxOwners
 	// MaxCount is the maximum number of owners of one part.
 	MaxCount = 1 << 15
 	// maxMessage is the length after which parts continue in another message; the runtime
