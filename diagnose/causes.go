@@ -906,7 +906,15 @@ func (d *diagnosis) spansOf(lock timeline.Place) spans {
 		all[acquires.Func] = of
 	}
 	// Those that acquire it in a function may wait only for those that release it in another.
-	acquired, released := map[timeline.Place]bool{}, map[timeline.Place]bool{}
+	var acquired, released []timeline.Place
+	note := func(acquires, releases timeline.Place) {
+		if !slices.Contains(acquired, acquires) {
+			acquired = append(acquired, acquires)
+		}
+		if !slices.Contains(released, releases) {
+			released = append(released, releases)
+		}
+	}
 	library := map[timeline.Place]bool{} // calls of golang.org/x/sync, which calls the program, but not with its lock
 	if d.Contention != nil {
 		for i := range d.Contention.Pairs {
@@ -922,16 +930,16 @@ func (d *diagnosis) spansOf(lock timeline.Place) spans {
 			}
 			within[acquires] = d.inLibrary(p.Waiter.Stack)
 			releases, _ := d.placeIn(p.Owner.Stack)
-			acquired[acquires], released[releases] = true, true
+			note(acquires, releases)
 		}
 	}
 	for _, i := range d.waitRows {
 		if r := &d.l.Rows[i]; d.find(r.Site) == lock && !library[r.Site] {
-			acquired[r.Site], released[r.WakerSite] = true, true
+			note(r.Site, r.WakerSite)
 		}
 	}
-	for _, acquires := range slices.SortedFunc(maps.Keys(acquired), timeline.Place.Compare) {
-		for releases := range released {
+	for _, acquires := range acquired {
+		for _, releases := range released {
 			add(acquires, releases)
 		}
 	}
