@@ -99,7 +99,7 @@ func TestCollector(t *testing.T) {
 	}
 
 	// Windows sum to the whole, and so do graphs that are merged or read back.
-	var all collector
+	var all Collector
 	for _, w := range kinds.Windows {
 		all.add(&w.Collector, 1)
 	}
@@ -108,7 +108,7 @@ func TestCollector(t *testing.T) {
 	}
 	// From collection to collection, each window has one, and they sum to the whole, too.
 	begins := readReal(t, "json-gogc5", Options{Collections: true}).Windows
-	all = collector{}
+	all = Collector{}
 	for i, w := range begins {
 		all.add(&w.Collector, 1)
 		if w.Collector.Cycles > 1 || w.Collector.Cycles == 0 && i > 0 || i > 0 && w.Start != begins[i-1].Start+begins[i-1].Wall {

@@ -144,12 +144,12 @@ func reasonColumns(rows []boxOf) (columns []result.Column[boxOf]) {
 // collectorColumns returns the columns of [Graph.Collector].
 func collectorColumns() []result.Column[Graph] {
 	return []result.Column[Graph]{
-		{Name: "gc-work", Title: "collector's work", Unit: result.Duration, Help: "time for which workers, assists and pauses of the garbage collector ran, summed", Value: collectorsTime(func(c *collector) result.Value { return result.Int(c.Work) })},
-		{Name: "gc-time", Title: "collector's time", Unit: result.Duration, Help: "time in which at least one of them ran", Value: collectorsTime(func(c *collector) result.Value { return result.Int(c.Time) })},
-		{Name: "gc-width", Title: "collector's width", Unit: result.Number, Help: "gc-work ÷ gc-time: processors that the collector used while it worked", Value: collectorsTime(func(c *collector) result.Value { return result.Float(c.Width()) })},
-		{Name: "gc-assists", Title: "assists", Unit: result.Duration, Help: "part of gc-work that goroutines of the application did", Value: collectorsTime(func(c *collector) result.Value { return result.Int(c.Assists) })},
-		{Name: "gc-cycles", Title: "collections", Unit: result.Count, Help: "number of collections", Value: collectorsTime(func(c *collector) result.Value { return result.Int(int64(c.Cycles)) })},
-		{Name: "gc-pauses", Title: "collector's pauses", Unit: result.Duration, Help: "part of gc-work in which the world was stopped", Value: collectorsTime(func(c *collector) result.Value { return result.Int(c.Paused) })},
+		{Name: "gc-work", Title: "collector's work", Unit: result.Duration, Help: "time for which workers, assists and pauses of the garbage collector ran, summed", Value: collectorsTime(func(c *Collector) result.Value { return result.Int(c.Work) })},
+		{Name: "gc-time", Title: "collector's time", Unit: result.Duration, Help: "time in which at least one of them ran", Value: collectorsTime(func(c *Collector) result.Value { return result.Int(c.Time) })},
+		{Name: "gc-width", Title: "collector's width", Unit: result.Number, Help: "gc-work ÷ gc-time: processors that the collector used while it worked", Value: collectorsTime(func(c *Collector) result.Value { return result.Float(c.Width()) })},
+		{Name: "gc-assists", Title: "assists", Unit: result.Duration, Help: "part of gc-work that goroutines of the application did", Value: collectorsTime(func(c *Collector) result.Value { return result.Int(c.Assists) })},
+		{Name: "gc-cycles", Title: "collections", Unit: result.Count, Help: "number of collections", Value: collectorsTime(func(c *Collector) result.Value { return result.Int(int64(c.Cycles)) })},
+		{Name: "gc-pauses", Title: "collector's pauses", Unit: result.Duration, Help: "part of gc-work in which the world was stopped", Value: collectorsTime(func(c *Collector) result.Value { return result.Int(c.Paused) })},
 	}
 }
 
@@ -169,7 +169,7 @@ func Summary() []result.Column[Graph] {
 
 // collectorsTime returns a column that is available only if the time of the collector is known,
 // which is not the case in older files.
-func collectorsTime(of func(*collector) result.Value) func(*Graph) (result.Value, bool) {
+func collectorsTime(of func(*Collector) result.Value) func(*Graph) (result.Value, bool) {
 	return func(g *Graph) (result.Value, bool) {
 		return of(&g.Collector), g.Collector.Time > 0 || g.shareOf(GC) == 0
 	}

@@ -111,7 +111,7 @@ type Graph struct {
 	// bottom.
 	Boxes []Box `json:"boxes"`
 	// Collector is the activity of the garbage collector, independent of the grouping.
-	Collector collector `json:"collector,omitzero"`
+	Collector Collector `json:"collector,omitzero"`
 	// Latency is the histogram of scheduling latencies, independent of the grouping. Graphs of
 	// windows have none.
 	Latency Latency `json:"latency,omitzero"`
@@ -125,9 +125,9 @@ type Graph struct {
 	merged merged // additional data for Merge
 }
 
-// collector is the total activity of the garbage collector in a graph. Its width, Work ÷ Time, is
+// Collector is the total activity of the garbage collector in a graph. Its width, Work ÷ Time, is
 // the number of processors that it used while it was active.
-type collector struct {
+type Collector struct {
 	// Work is the total running time of its workers, assists and pauses: the Running of all
 	// boxes of the kind GC. Time is the time in which at least one of them ran; 0 if unknown,
 	// as in older files. Share is the sum of the boxes' shares.
@@ -145,10 +145,10 @@ type collector struct {
 }
 
 // Width returns Work ÷ Time, or 0 if there was no work.
-func (c *collector) Width() float64 { return ratio(c.Work, c.Time) }
+func (c *Collector) Width() float64 { return ratio(c.Work, c.Time) }
 
 // String returns the totals as a sentence, or "" if there was no work.
-func (c *collector) String() string {
+func (c *Collector) String() string {
 	if c.Work <= 0 {
 		return ""
 	}
@@ -160,7 +160,7 @@ func (c *collector) String() string {
 }
 
 // add adds n times another activity.
-func (c *collector) add(o *collector, n int) {
+func (c *Collector) add(o *Collector, n int) {
 	k := time.Duration(n)
 	c.Work += k * o.Work
 	c.Time += k * o.Time

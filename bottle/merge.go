@@ -377,7 +377,7 @@ func (g *Graph) Scale(n int) *Graph {
 	out.Idle *= k
 	out.Capacity *= k
 	out.IdleLost *= k
-	out.Collector, out.Latency = collector{}, Latency{}
+	out.Collector, out.Latency = Collector{}, Latency{}
 	out.Collector.add(&g.Collector, n)
 	out.Latency.add(&g.Latency, n)
 	out.Boxes = nil

@@ -18,7 +18,7 @@ type span struct {
 	idle, missed           timeline.Time // missed: in gaps
 	capacity, idleCapacity int64         // in total, and while idle
 	procs                  int           // largest GOMAXPROCS
-	collector              collector     // without Work and Share, which follow from the boxes
+	collector              Collector     // without Work and Share, which follow from the boxes
 }
 
 // stretch is the state of the current window that belongs to no box.
@@ -56,7 +56,7 @@ func (o *Observer) beginWindow() {
 // reset drops the sums of the graph that do not belong to a box.
 func (o *Observer) reset() {
 	o.whole, o.minProcs = span{procs: o.stretch.now}, o.stretch.now
-	o.stretch.collector = collector{}
+	o.stretch.collector = Collector{}
 	o.latency, o.chains = Latency{}, chainTable{}
 	o.exited, o.latest = 0, nil
 	o.inC, o.inCOf = 0, o.inCOf+1

@@ -71,7 +71,7 @@ var ErrStopped = errors.New("counters: the recording is over already")
 // counter is an error, and so is an execution trace in progress.
 //
 // For a busy service whose requests compute for 0.5 ms, a recording took 1.4 % of the processor
-// time, including the cost of the trace: docs/measurements.md has the table of benchmarks/counters.
+// time, including the cost of the trace: docs/measurements.md has the table of benchmarks/live.
 func Start(opt Options) (stop func(io.Writer) error, err error) {
 	s, err := begin(opt)
 	if err != nil {

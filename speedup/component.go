@@ -57,7 +57,7 @@ const (
 // components has the name, the words and the family of each component.
 var components = [NumComponents]struct {
 	name, words string
-	family      family
+	family      Family
 }{
 	Run:                 {"run", "running", Running},
 	GCStopTheWorld:      {"gc-stop-the-world", "GC: stop-the-world", GarbageCollection},
@@ -127,12 +127,12 @@ func Delimiters() []Component {
 	return out
 }
 
-// family is a class of components that share a remedy.
-type family uint8
+// Family is a class of components that share a remedy.
+type Family uint8
 
-// The families, in the order of their components. Their names are those of family.String.
+// The families, in the order of their components. Their names are those of [Family.String].
 const (
-	Running family = iota
+	Running Family = iota
 	GarbageCollection
 	SequentialPart
 	Synchronization
@@ -152,7 +152,7 @@ var familyNames = [NumFamilies]string{
 }
 
 // String returns the name, such as "synchronization".
-func (f family) String() string {
+func (f Family) String() string {
 	if int(f) < NumFamilies {
 		return familyNames[f]
 	}
@@ -160,7 +160,7 @@ func (f family) String() string {
 }
 
 // Family returns the class that the component belongs to.
-func (c Component) Family() family { return components[c].family }
+func (c Component) Family() Family { return components[c].family }
 
 // assistRange and worldRange are the ranges during which a goroutine works for the runtime.
 const (

@@ -115,7 +115,7 @@ func assumeWorkers(single, multi *account) *account {
 }
 
 // Of returns a family's part of the stack. For Running it is the speed-up.
-func (s *Stack) Of(f family) (sum float64) {
+func (s *Stack) Of(f Family) (sum float64) {
 	if f == Running {
 		return s.Speedup
 	}
@@ -151,7 +151,7 @@ func (s *Stack) idles(c Component) bool {
 	return c != SyncMutex && c != SyncRWMutex && c != SyncSemaphore && s.familyIdles(c.Family(), s.Components[c])
 }
 
-func (s *Stack) familyIdles(f family, part float64) bool {
+func (s *Stack) familyIdles(f Family, part float64) bool {
 	return s.Idle > mostIdle && 2*s.Idle*float64(s.N) > part && (f == Synchronization || f == InputOutput || f == SequentialPart)
 }
 

@@ -163,7 +163,7 @@ func TestUnits(t *testing.T) {
 }
 
 func TestFamilies(t *testing.T) {
-	last := family(0)
+	last := Family(0)
 	for c := range Component(NumComponents) {
 		if f := c.Family(); f < last || f > last+1 {
 			t.Errorf("%v is in %v, the one before in %v", c, f, last)
@@ -173,7 +173,7 @@ func TestFamilies(t *testing.T) {
 			t.Errorf("%v: %v, %v", c, back, err)
 		}
 	}
-	if int(last) != NumFamilies-1 || Component(200).String() != "other" || family(200).String() != "other" {
+	if int(last) != NumFamilies-1 || Component(200).String() != "other" || Family(200).String() != "other" {
 		t.Error("a family or a component is missing")
 	}
 	var s Stack

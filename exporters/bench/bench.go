@@ -47,11 +47,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// option selects an additional measurement of [Start].
-type option uint8
+// Option selects an additional measurement of [Start].
+type Option uint8
 
 // Trace records an execution trace of the benchmark and reports parallelism and neck-%.
-const Trace option = 1
+const Trace Option = 1
 
 // session is one of the runs of a benchmark function, with growing b.N.
 type session struct {
@@ -74,7 +74,7 @@ var active struct {
 // benchmark ends; there is nothing to stop.
 //
 // Start never fails the benchmark. It logs why something cannot be measured.
-func Start(b *testing.B, options ...option) {
+func Start(b *testing.B, options ...Option) {
 	b.Helper()
 	s := &session{b: b, procs: runtime.GOMAXPROCS(0)}
 	printUnits()
@@ -84,7 +84,7 @@ func Start(b *testing.B, options ...option) {
 	}
 	active.session = s
 	active.Unlock()
-	var all option
+	var all Option
 	for _, o := range options {
 		all |= o
 	}
