@@ -11,7 +11,7 @@
 //		"os"
 //
 //		"github.com/bottleneck-go/bottleneck/counters/quanta"
-//		"github.com/bottleneck-go/bottleneck/internal/query"
+//		"github.com/bottleneck-go/bottleneck/counters/query"
 //	)
 //
 //	func main() {
