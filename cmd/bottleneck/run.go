@@ -46,9 +46,10 @@ The command after -- is one of
 A trace that is served does not begin before main, and does not have the owners
 of each lock. -what, -only and -skip are those of "bottleneck instrument". If
 several processes record, such as the tests of several packages, all recordings
-are kept, and the verdict is on the longest. The exit status is that of the
-program if it is not 0. "bottleneck scale" runs the same commands with several
-values of GOMAXPROCS, and compares the runs.`, f.run)
+are kept, and the verdict is on the longest. It follows the output of the
+program; to redirect that alone, write the verdict to a file with -o. The exit
+status is that of the program if it is not 0. "bottleneck scale" runs the same
+commands with several values of GOMAXPROCS, and compares the runs.`, f.run)
 	f.verdict.define(c, verdictForms, &verdictMeasures)
 	defineInstrument(c.Flags(), &f.build)
 	c.Flags().StringVar(&f.dir, "dir", ".", "keep the recordings in `DIR`")
