@@ -23,6 +23,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
+	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/internal/misuse"
 	"github.com/bottleneck-go/bottleneck/result"
@@ -226,12 +227,12 @@ func FileError(name string, err error) error {
 func interruptible(ctx context.Context, from io.ReadCloser) io.ReadCloser {
 	r, w := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { w.CloseWithError(context.Cause(ctx)) })
-	go func() {
+	background.Go(func() {
 		defer stop()
 		defer from.Close()
 		_, err := io.Copy(w, from)
 		w.CloseWithError(err)
-	}()
+	})
 	return r
 }
 

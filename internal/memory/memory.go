@@ -21,6 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -227,7 +228,7 @@ func Resident() int64 {
 func Guard(limit int64, exceeded func()) {
 	debug.SetMemoryLimit(limit / 10 * 9)
 	pace := Pace()
-	go func() {
+	background.Go(func() {
 		for ; ; time.Sleep(10 * time.Millisecond) {
 			pace()
 			if Resident() < limit/100*95 {
@@ -238,5 +239,5 @@ func Guard(limit int64, exceeded func()) {
 				exceeded()
 			}
 		}
-	}()
+	})
 }

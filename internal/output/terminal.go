@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -51,7 +52,7 @@ func Progress(w io.Writer, say func(since time.Duration) string) (stop func()) {
 	}
 	begin := time.Now()
 	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
+	background.Go(func() {
 		defer close(done)
 		tick := time.NewTicker(ProgressDelay)
 		defer tick.Stop()
@@ -69,7 +70,7 @@ func Progress(w io.Writer, say func(since time.Duration) string) (stop func()) {
 				return
 			}
 		}
-	}()
+	})
 	return sync.OnceFunc(func() { close(quit); <-done })
 }
 

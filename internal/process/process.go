@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/trial"
 )
@@ -41,7 +42,7 @@ func Run(stdin io.Reader, stdout, stderr io.Writer, cmd *exec.Cmd, env []string,
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, Forwarded(stdin)...)
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	background.Go(func() { ended <- cmd.Wait() })
 	var patience time.Time // for the ends of recordings after a signal
 	for {
 		select {
