@@ -49,7 +49,15 @@ func WithContext(ctx context.Context) (*Group, context.Context) {
 // Go calls the function in a new goroutine, once the limit permits it. The first error cancels the
 // group's context and is returned by Wait.
 func (g *Group) Go(f func() error) {
-	t := g.task(f)
+	s, others, skipped := g.draw(f)
+	if skipped {
+		if g.slots != nil {
+			g.slots <- struct{}{}
+		}
+		g.skip(s, f)
+		return
+	}
+	t := g.task(f, s, others)
 	if g.slots != nil {
 		g.slots <- struct{}{}
 	}
@@ -65,33 +73,53 @@ func (g *Group) TryGo(f func() error) bool {
 			return false
 		}
 	}
-	t := g.task(f)
+	s, others, skipped := g.draw(f)
+	if skipped {
+		g.skip(s, f)
+		return true
+	}
+	t := g.task(f, s, others)
 	g.start(f, &t)
 	return true
 }
 
-// task returns the task without its function. A nil function panics when it executes, as in errgroup.
-func (g *Group) task(f func() error) job {
+// draw is usualSite.draw for the next task of the group.
+func (g *Group) draw(f func() error) (usual *site, others uint32, skipped bool) {
 	g.once.Do(g.settle)
+	if f == nil {
+		return nil, 0, false
+	}
+	return g.usual.draw(functionOf(f))
+}
+
+// task returns a task to be measured, without its function. A nil function panics when it executes,
+// as in errgroup.
+func (g *Group) task(f func() error, usual *site, others uint32) job {
 	if f == nil {
 		return job{site: g.rec.site(&siteKey{name: "(nil)", chain: chains.Capture(), pool: g.name}), log: g.rec.submitting()}
 	}
-	return g.usual.next(g.rec, g.name, functionOf(f))
+	return g.usual.drawn(g.rec, g.name, functionOf(f), usual, others)
 }
 
-// start starts the goroutine, for which a slot was taken.
-func (g *Group) start(f func() error, j *job) {
+// skip starts the goroutine of a task that is not measured, for which a slot was taken.
+func (g *Group) skip(s *site, f func() error) {
 	g.active.Add(1)
+	go func() {
+		defer g.leave()
+		if err := s.execute(f); err != nil {
+			g.fail(err)
+		}
+	}()
+}
+
+// start starts the goroutine of a task, for which a slot was taken.
+func (g *Group) start(f func() error, j *job) {
 	s, log, others := j.site, j.log, j.others
 	if j.skipped {
-		go func() {
-			defer g.leave()
-			if err := s.execute(f); err != nil {
-				g.fail(err)
-			}
-		}()
+		g.skip(s, f)
 		return
 	}
+	g.active.Add(1)
 	go func() {
 		x := execution{others: others}
 		x.begin(s, log)

@@ -50,18 +50,32 @@ type pace struct {
 	ran         int64 // cycles of those that are not gone
 }
 
-// next returns the next task of the pool, which executes the function. Its call chain is captured if
-// its site is not the usual one, or it is measured.
-func (u *usualSite) next(r *Recorder, pool *poolName, fn uintptr) (j job) {
-	j.site = u.Load()
-	usual := j.site != nil && j.site.key.fn == fn
-	if usual {
-		if j.others, j.skipped = j.site.pace.next(); j.skipped {
-			return j
-		}
+// next returns the next task of the pool, which executes the function.
+func (u *usualSite) next(r *Recorder, pool *poolName, fn uintptr) job {
+	usual, others, skipped := u.draw(fn)
+	if skipped {
+		return job{site: usual, skipped: true}
 	}
-	j.site = u.site(r, pool, fn, chains.Capture()) // the only call: a second one would be another chain
-	if !usual {
+	return u.drawn(r, pool, fn, usual, others)
+}
+
+// draw reports whether the next task, which executes the function, is not measured, as is known only
+// of one of the usual site. Its results are in registers: those of next would take as long as the rest
+// of what is done for a task that is not measured.
+func (u *usualSite) draw(fn uintptr) (usual *site, others uint32, skipped bool) {
+	s := u.Load()
+	if s == nil || s.key.fn != fn {
+		return nil, 0, false
+	}
+	others, skipped = s.pace.next()
+	return s, others, skipped
+}
+
+// drawn returns the task for which draw returned these results. Its call chain is captured, as its
+// site is not the usual one, or it is measured.
+func (u *usualSite) drawn(r *Recorder, pool *poolName, fn uintptr, usual *site, others uint32) job {
+	j := job{others: others, site: u.site(r, pool, fn, chains.Capture())} // the only call: a second one would be another chain
+	if usual == nil {
 		j.others, j.skipped = j.site.pace.next()
 	}
 	if !j.skipped {
