@@ -764,7 +764,8 @@ func (d *diagnosis) mergeUnder() {
 	}
 }
 
-// mergeRequests makes one cause of the waits of a server for connections, and for requests from these.
+// mergeRequests makes one cause of the waits of a server for connections, and for requests from
+// these.
 func (d *diagnosis) mergeRequests() {
 	var into *cause
 	for _, c := range d.causes {
@@ -811,8 +812,8 @@ func (d *diagnosis) mergeFile() {
 	}
 }
 
-// ofFile reports whether a cause is a wait for the lock of a file, with which processes exclude each
-// other, and goroutines.
+// ofFile reports whether a cause is a wait for the lock of a file, with which processes exclude
+// each other, and goroutines.
 func (d *diagnosis) ofFile(c *cause) bool {
 	for r := range d.rowsOf(c) {
 		if c.kind == Blocking && (r.Site == c.place || c.name == severalPlaces) && (strings.HasSuffix(r.Callee, "Flock") || strings.HasSuffix(r.Callee, "LockFileEx")) {

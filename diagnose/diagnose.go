@@ -181,11 +181,12 @@ func ratio(a, b time.Duration) float64 {
 
 // weight returns the time by which findings are ranked.
 //
-// Goroutines that are too short come before the findings on the collector, the scheduler and those
-// that wait for them, which they cause. If goroutines run for as short as it takes to switch
-// between them, or yield, most of their running is switching, too. A lock with a queue costs more
-// than the processors that it kept idle. The collector takes nothing from the program on processors
-// that are idle, nor while the operating system lets it wait for the world to stop. What package testing and the tracer do comes last.
+// Goroutines that are too short come before the findings on the collector, the scheduler and
+// those that wait for them, which they cause. If goroutines run for as short as it takes to
+// switch between them, or yield, most of their running is switching, too. A lock with a queue
+// costs more than the processors that it kept idle. The collector takes nothing from the program
+// on processors that are idle, nor while the operating system lets it wait for the world to stop.
+// What package testing and the tracer do comes last.
 func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 	switch {
 	case f.Kind == Tiny && slices.ContainsFunc(f.Where, d.own) && (f.Share >= 0.1 || d.tiny[c.name] && sum(d.ranTiny()) >= d.manyTiny()):

@@ -455,8 +455,8 @@ func mostInside(all []inside) (most inside, mean float64, several bool) {
 	return most, mean, several
 }
 
-// placesInside returns the places where goroutines waited past a limit, or under a lock, the one with
-// the most of them first.
+// placesInside returns the places where goroutines waited past a limit, or under a lock, the one
+// with the most of them first.
 func (d *diagnosis) placesInside(c *cause) []timeline.Place {
 	most, _, _ := mostInside(c.inside)
 	out := d.places(most.place)

@@ -28,8 +28,8 @@ const (
 	longestBasis  = "the running time of the goroutine that ran longest, which this does not shorten"
 )
 
-// aloneAnyway returns the part of a cause for which the goroutine that makes its system calls ran alone
-// for other reasons: it did more than these calls.
+// aloneAnyway returns the part of a cause for which the goroutine that makes its system calls ran
+// alone for other reasons: it did more than these calls.
 func (d *diagnosis) aloneAnyway(c *cause) time.Duration {
 	if c.kind != Syscalls && c.kind != Blocking {
 		return 0
@@ -202,8 +202,8 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 	return f
 }
 
-// sleeps returns for how long the goroutines that wait at a limit slept, on average, which they would
-// do without it, too; or 0.
+// sleeps returns for how long the goroutines that wait at a limit slept, on average, which they
+// would do without it, too; or 0.
 func (d *diagnosis) sleeps(c *cause) time.Duration {
 	l := d.limitAt[c.place]
 	if c.kind != Limit || l == nil || d.boxes[l.waiters] == nil {
@@ -340,7 +340,8 @@ func (d *diagnosis) stays(c *cause) time.Duration {
 	return 0
 }
 
-// isOfLibrary reports whether the standard library, not the program, acquires a lock most of the time.
+// isOfLibrary reports whether the standard library, not the program, acquires a lock most of the
+// time.
 func (d *diagnosis) isOfLibrary(lock timeline.Place) bool {
 	if d.Contention == nil {
 		return false
@@ -358,8 +359,9 @@ func (d *diagnosis) isOfLibrary(lock timeline.Place) bool {
 	return library > all/2
 }
 
-// ownerRuns reports whether a group of goroutines that releases a lock ran nearly all of the time. It
-// may do so only until others are done, and a repair shortens what it does under the lock.
+// ownerRuns reports whether a group of goroutines that releases a lock ran nearly all of the
+// time. It may do so only until others are done, and a repair shortens what it does under the
+// lock.
 func (d *diagnosis) ownerRuns(lock *cause) bool {
 	for r := range d.rowsOf(lock) {
 		if isLock(r.Wait) && r.Waker != r.Group && d.busy(d.called(r.Waker)) {
@@ -601,14 +603,14 @@ func (d *diagnosis) throughFile(c *cause) bool {
 	return c.kind == Network && d.mostly(c, d.fromFile)
 }
 
-// fromFile reports whether goroutines wait for a file, through the network poller, at the place of a
-// row.
+// fromFile reports whether goroutines wait for a file, through the network poller, at the place
+// of a row.
 func (d *diagnosis) fromFile(r *ledger.Row) bool {
 	return d.waitsIn(r.Site, contention.NetworkKind, "os.(*File).")
 }
 
-// readsCommand reports whether a cause is reading from pipes in goroutines of os/exec, or in a function
-// that also starts commands or waits for them: it reads their output.
+// readsCommand reports whether a cause is reading from pipes in goroutines of os/exec, or in a
+// function that also starts commands or waits for them: it reads their output.
 func (d *diagnosis) readsCommand(c *cause) bool {
 	if c.kind != Network || !d.mostly(c, func(r *ledger.Row) bool { return command(r) || d.fromFile(r) }) {
 		return false
@@ -657,8 +659,8 @@ func (d *diagnosis) forRequests(c *cause) bool {
 
 const accepts = "net.(*netFD).accept"
 
-// reads reports whether a group of goroutines waits for the network at one place only, and was started
-// where connections are accepted: it waits for what clients send.
+// reads reports whether a group of goroutines waits for the network at one place only, and was
+// started where connections are accepted: it waits for what clients send.
 func (d *diagnosis) reads(group string) bool {
 	b, started := d.boxes[group], d.ran[group].started
 	return b != nil && started != nil && d.Contention != nil && len(b.Sites[timeline.WaitNetwork.String()]) == 1 &&

@@ -59,9 +59,9 @@ func (u *usualSite) next(r *Recorder, pool *poolName, fn uintptr) job {
 	return u.drawn(r, pool, fn, usual, others)
 }
 
-// draw reports whether the next task, which executes the function, is not measured, as is known only
-// of one of the usual site. Its results are in registers: those of next would take as long as the rest
-// of what is done for a task that is not measured.
+// draw reports whether the next task, which executes the function, is not measured, as is known
+// only of one of the usual site. Its results are in registers: those of next would take as long
+// as the rest of what is done for a task that is not measured.
 func (u *usualSite) draw(fn uintptr) (usual *site, others uint32, skipped bool) {
 	s := u.Load()
 	if s == nil || s.key.fn != fn {

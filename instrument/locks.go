@@ -23,10 +23,11 @@ import (
 // Declarations returns a function that finds the declarations of locks in source files. A recording
 // does not contain them, but the lines that call Lock.
 //
-// Given a call chain, the function returns the declaration of the lock that the innermost call asks
-// for, such as "main.cache.mu (cache.go:12)": a variable, or a field of a type. It returns "" unless
-// the declaration is certain: the lock may be behind a pointer or an interface, the line may use two
-// locks, and the source may be missing or have changed after the recording began.
+// Given a call chain, the function returns the declaration of the lock that the innermost call
+// asks for, such as "main.cache.mu (cache.go:12)": a variable, or a field of a type. It returns
+// "" unless the declaration is certain: the lock may be behind a pointer or an interface, the
+// line may use two locks, and the source may be missing or have changed after the recording
+// began.
 func Declarations() func(s *contention.Stack, began time.Time) string {
 	return new(declarations).of
 }

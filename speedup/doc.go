@@ -38,9 +38,9 @@
 // (observer.go lists the rules). A component is the difference of the two runs divided by the time T_p
 // of the run with N workers, so S + Σ components + remainder == N exactly, with S = T_s / T_p.
 //
-// The remainder is the extra time that the same work took to run: caches, memory, parallel overhead,
-// and time for which the system gave the processor to another process. "bottleneck scale" measures the
-// latter; [Stack.Explain] explains the rest by counters of the system.
+// The remainder is the extra time that the same work took to run: caches, memory, parallel
+// overhead, and time for which the system gave the processor to another process. "bottleneck
+// scale" measures the latter; [Stack.Explain] explains the rest by counters of the system.
 //
 // The analysis adds about 50 ns to each event of a pass (BenchmarkObserver). Equations are numbered as
 // by Du Bois, Sartor, Eyerman and Eeckhout for managed programs.

@@ -24,9 +24,9 @@ import (
 // in figure 4 of the paper. Machines without counters of instructions split T into user mode and
 // the kernel. All of that is an estimate: counts are of whole processes.
 
-// Usage compares what the processes of two runs of the same work used, as the system counted it from
-// their start to their end: counts by name, such as "page-faults". A name that is missing is unknown.
-// Hardware counters of user mode alone have the suffix ":u". Times are in nanoseconds.
+// Usage compares what the processes of two runs of the same work used, as the system counted it
+// from their start to their end: counts by name, such as "page-faults". A name that is missing is
+// unknown. Hardware counters of user mode alone have the suffix ":u". Times are in nanoseconds.
 type Usage struct {
 	// Per is the unit of work: "operation" (an iteration of a benchmark), "unit" (a region of
 	// [Options].Unit) or "run".

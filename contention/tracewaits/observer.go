@@ -84,9 +84,9 @@ type Options struct {
 	// what owners did. In traces with many short waits, the roots take up to four fifths of
 	// the pass.
 	NoRoots, Quick bool
-	// Declared, if not nil, returns the declaration of the lock that a call chain waits for, or "",
-	// given the beginning of the trace; see instrument.Declarations. It is called if the locks of package
-	// sync log their waits, and is then the class of the lock.
+	// Declared, if not nil, returns the declaration of the lock that a call chain waits for, or
+	// "", given the beginning of the trace; see instrument.Declarations. It is called if the
+	// locks of package sync log their waits, and is then the class of the lock.
 	Declared func(s *contention.Stack, began time.Time) string
 	// Window, if positive, makes [Observer] also compute a profile of each stretch of that
 	// length: see [Observer.Windows].

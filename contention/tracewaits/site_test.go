@@ -6,7 +6,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The place of a wait is where the program asks for a lock, or what in the standard library has one.
+// The place of a wait is where the program asks for a lock, or what in the standard library has
+// one.
 func TestPlaceOfALock(t *testing.T) {
 	for _, c := range []struct {
 		calls []string

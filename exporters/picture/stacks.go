@@ -46,8 +46,9 @@ type stackPart struct {
 	fill color.RGBA
 }
 
-// familyColors returns the colors of the components in the family of one: warm ones for waiting, as in the
-// neck of a bottle graph. The first cool ones are those of the speed-up and the remainder.
+// familyColors returns the colors of the components in the family of one: warm ones for waiting,
+// as in the neck of a bottle graph. The first cool ones are those of the speed-up and the
+// remainder.
 func familyColors(c speedup.Component) []color.RGBA {
 	switch c.Family() {
 	case speedup.Synchronization, speedup.ImbalanceFamily, speedup.SpawnFamily, speedup.NoWorkerFamily:

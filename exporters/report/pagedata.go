@@ -233,8 +233,8 @@ func verdictObject(v *verdict.Verdict) object {
 	return object{"head": v.Head(), "parts": parts, "findings": findings, "warnings": list(v.Warnings)}
 }
 
-// edges adds the beginnings, the ends and the contents of windows of a length, the last of which ends
-// with the recording. Without windows, it adds null.
+// edges adds the beginnings, the ends and the contents of windows of a length, the last of which
+// ends with the recording. Without windows, it adds null.
 func edges[Part any](to object, windows []*Part, length, all time.Duration, content func(*Part) any) object {
 	to["windows"] = nil
 	if len(windows) > 0 {

@@ -146,8 +146,8 @@ func DefineKind(c *cobra.Command, k **Kind, kinds []*Kind, usage string) {
 	c.Flags().SetAnnotation("kind", flags.Choices, names)
 }
 
-// Read reads a trace, from which it makes the first kind, or a saved result of one of the kinds. With
-// an error, the artifact may have the value of the part that could be read.
+// Read reads a trace, from which it makes the first kind, or a saved result of one of the kinds.
+// With an error, the artifact may have the value of the part that could be read.
 func Read(ctx context.Context, progress input.Progress, in *input.Source, opt bn.Options, kinds ...*Kind) (Artifact, error) {
 	return input.Read(ctx, progress, in, func(ctx context.Context, r io.Reader, head []byte) (Artifact, error) {
 		return Load(ctx, in, r, head, opt, kinds...)
@@ -170,7 +170,8 @@ func ReadKind(ctx context.Context, stdin io.Reader, progress input.Progress, sou
 	return a, err
 }
 
-// traces is held while a trace is read: a pass is concurrent itself, and the memory limit is for one.
+// traces is held while a trace is read: a pass is concurrent itself, and the memory limit is for
+// one.
 var traces sync.Mutex
 
 // Load is [Read] for an open input that begins with head.

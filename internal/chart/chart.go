@@ -1,5 +1,6 @@
-// Package chart has what packages text and picture draw: the neck, the names and the colors of the
-// groups of a bottle graph, the parts of speedup stacks, values over time, and screens of a live view.
+// Package chart has what packages text and picture draw: the neck, the names and the colors of
+// the groups of a bottle graph, the parts of speedup stacks, values over time, and screens of a
+// live view.
 package chart
 
 import (

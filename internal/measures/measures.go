@@ -148,8 +148,8 @@ func lacksTasks(v any, name string) string {
 	return ""
 }
 
-// Stack are the measures of speedup stacks: those of the stack with the most workers and, as NAME(N),
-// of the stack with N.
+// Stack are the measures of speedup stacks: those of the stack with the most workers and, as
+// NAME(N), of the stack with N.
 var Stack = func() condition.Measures {
 	columns := slices.Concat(speedup.Summary(), speedup.UsageColumns(), []result.Column[speedup.Stack]{
 		{Name: "efficiency", Unit: result.Number, Help: "speedup ÷ N", Value: result.Floats(func(s *speedup.Stack) float64 { return s.Speedup / float64(max(1, s.N)) })},

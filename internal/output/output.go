@@ -209,7 +209,8 @@ func Via[T, P any](of func(v T, d Drawing) (P, error), write func(io.Writer, P) 
 	}
 }
 
-// pprofForm returns the form for pprof of a result. part, if not nil, returns what -top or -min keep.
+// pprofForm returns the form for pprof of a result. part, if not nil, returns what -top or -min
+// keep.
 func pprofForm[T any](of func(T, pprof.Options) (*profile.Profile, error), part func(Drawing, T) T) func(io.Writer, T, Drawing) error {
 	return Via(func(v T, d Drawing) (*profile.Profile, error) {
 		if part != nil {

@@ -38,8 +38,8 @@ type Run struct {
 	each  float64 // the benchmark's ns/op; 0 if unknown
 }
 
-// Explain adds to a stack of the run what the machine counted and, if the stack compares it with the
-// run on one processor, the speed-ups of all rounds.
+// Explain adds to a stack of the run what the machine counted and, if the stack compares it with
+// the run on one processor, the speed-ups of all rounds.
 func (r *Run) Explain(s *speedup.Stack, single *Run, compared bool) {
 	if compared {
 		s.Repeat(r.speedups(single))
@@ -158,8 +158,8 @@ func (r *Runner) Measure(ctx context.Context, c *Command, widths []int, count in
 	return taken, nil
 }
 
-// Traced runs a command at the width of a run, 0 if r.Env replaces that, with the trace of the run. It
-// returns the output.
+// Traced runs a command at the width of a run, 0 if r.Env replaces that, with the trace of the
+// run. It returns the output.
 func (r *Runner) Traced(ctx context.Context, t *Command, run *Run) (out string, err error) {
 	args, counts := t.args(run.Width, run.Trace, r.Temp), run.Trace+".json"
 	if t.kind == goRun || t.kind == goTest && !t.has("exec") {
