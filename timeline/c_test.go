@@ -206,6 +206,10 @@ func TestSite(t *testing.T) {
 		{"runtime.gopark", []*Frame{frame("runtime.gopark", ""), frame("runtime.bgsweep", "")}},
 		// A worker of a launcher waits for tasks.
 		{"github.com/sourcegraph/conc/pool.(*Pool).worker", []*Frame{frame("runtime.chanrecv2", ""), frame("github.com/sourcegraph/conc/pool.(*Pool).worker", ""), frame("github.com/sourcegraph/conc.(*WaitGroup).Go.func1", "")}},
+		// A benchmark of a launcher is the program.
+		{"github.com/sourcegraph/conc/stream.BenchmarkStream", []*Frame{frame("runtime.chansend1", ""), frame("github.com/sourcegraph/conc/stream.(*Stream).Go", "/src/conc/stream/stream.go"), frame("github.com/sourcegraph/conc/stream.BenchmarkStream", "/src/conc/stream/stream_test.go"), frame("testing.(*B).runN", "")}},
+		// What marks the tasks of a pool is not the program.
+		{"github.com/panjf2000/ants/v2.(*Pool).Submit", []*Frame{frame("runtime.mallocgc", ""), frame("github.com/panjf2000/ants/v2.bottleneckTask[...]", "/src/ants/bottleneck.go"), frame("github.com/panjf2000/ants/v2.(*Pool).Submit", "/src/ants/pool.go")}},
 		// The benchmarks of the standard library count as the program.
 		{"encoding/json.BenchmarkDecode", []*Frame{frame("encoding/json.(*Decoder).Decode", "/go/src/encoding/json/stream.go"), frame("encoding/json.BenchmarkDecode", "/go/src/encoding/json/bench_test.go"), frame("testing.(*B).runN", "/go/src/testing/benchmark.go")}},
 	} {

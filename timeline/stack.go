@@ -232,7 +232,7 @@ func siteOf(frames []*Frame) *Frame {
 		if f.Func == runsTests {
 			break
 		}
-		if symbol.IsProgram(f.Func, f.File) && !entersC(f.Func) && !starter.Is(f.Func) && !strings.HasPrefix(f.Func, wrappers) && !strings.HasPrefix(f.Func, "golang.org/x/sync/") {
+		if symbol.IsProgram(f.Func, f.File) && !symbol.IsWrapper(f.Func, f.File) && !entersC(f.Func) && !starts(f) && !strings.HasPrefix(f.Func, wrappers) && !strings.HasPrefix(f.Func, "golang.org/x/sync/") {
 			return f
 		}
 	}
@@ -248,6 +248,10 @@ func siteOf(frames []*Frame) *Frame {
 	}
 	return frames[0]
 }
+
+// starts reports whether a frame belongs to a library that starts goroutines for others, and not to
+// the tests of that library.
+func starts(f *Frame) bool { return starter.Is(f.Func) && !strings.HasSuffix(f.File, "_test.go") }
 
 // runsTests is called by TestMain, or by the main function that go test generates.
 const runsTests = "testing.(*M).Run"

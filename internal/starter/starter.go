@@ -60,8 +60,7 @@ func RoleOf(function, file string) Role {
 	r := Role{Package: int32(len(symbol.Package(function))), Enclosing: int32(len(symbol.Enclosing(function)))}
 	pkg, enclosing := function[:r.Package], function[:r.Enclosing]
 	r.Handles = pkg == "net/http" && strings.HasSuffix(enclosing, serveHTTP) || isMethodHandler(enclosing)
-	r.Adapter = r.Handles || symbol.IsWrapper(function, file) || strings.HasPrefix(function, "_cgoexp_") || // cgo's, for an exported function
-		strings.Contains(function, ".bottleneckFunc") // package instrument's, in a pool
+	r.Adapter = r.Handles || symbol.IsWrapper(function, file) || strings.HasPrefix(function, "_cgoexp_") // cgo's, for an exported function
 	program := symbol.IsProgram(function, file)
 	r.Transparent = r.Adapter || !program || Is(function)
 	r.Foreign = program && (strings.HasPrefix(function, "google.golang.org/grpc.") || strings.HasPrefix(function, "google.golang.org/grpc/internal/") ||

@@ -149,6 +149,7 @@ func TestIsWrapper(t *testing.T) {
 	for in, want := range map[string]bool{
 		"main.f.gowrap1": true, "main.f.func1.gowrap12": true, "main.f.deferwrap2": true, "main.(*T).f-fm": true, "main.worker[...].gowrap1": true,
 		"main.f": false, "main.gowrapper": false, "main.f.gowrap": false, "main.f.gowrap1x": false, "main.f.gowrap1.func2": false, "": false,
+		"github.com/panjf2000/ants/v2.bottleneckTask[...]": true, "github.com/sourcegraph/conc/stream.bottleneckFunc01[...].func1": true, "main.bottleneckFinder": false, "main.bottleneckTasks": false,
 	} {
 		if got := IsWrapper(in, "x.go"); got != want {
 			t.Errorf("%q: %v", in, got)
