@@ -102,45 +102,46 @@ func (l *ledger) itself() timeline.Time {
 
 // addSegment adds d of the length whole of a segment that has a cause. It returns the index of the
 // cause, or −1 if that has several roots or none is kept of its own.
-func (l *ledger) addSegment(s *segment, whole, d timeline.Time) int {
-	l.spend(s.did, d)
+func (l *ledger) addSegment(on doing, of *cause, whole, d timeline.Time) int {
+	l.spend(on, d)
 	n := len(l.causes)
 	switch {
-	case len(s.cause.parts) == 1:
-		c := &s.cause.parts[0]
+	case len(of.parts) == 1:
+		c := &of.parts[0]
 		for i := range l.causes { // the usual case, without copies
-			if k := &l.causes[i]; d > 0 && k.via == s.did && k.root == c.root {
+			if k := &l.causes[i]; d > 0 && k.via == on && k.root == c.root {
 				k.ns += d
 				k.links = max(k.links, c.links)
 				return i
 			}
 		}
-		if l.addCause(ledgerCause{causePart: causePart{root: c.root, links: c.links, ns: d}, via: s.did}); len(l.causes) > n {
+		if l.addCause(ledgerCause{causePart: causePart{root: c.root, links: c.links, ns: d}, via: on}); len(l.causes) > n {
 			return n
 		}
 	case d == whole:
-		for _, c := range s.cause.parts {
-			l.addCause(ledgerCause{causePart: c, via: s.did})
+		for _, c := range of.parts {
+			l.addCause(ledgerCause{causePart: c, via: on})
 		}
 	default: // it is unknown which of them it was
-		l.addCause(ledgerCause{causePart: causePart{links: 1, ns: d}, via: s.did})
+		l.addCause(ledgerCause{causePart: causePart{links: 1, ns: d}, via: on})
 	}
 	return -1
 }
 
-// addOfLock adds the time from a to b of a segment in which the goroutine waited for a lock.
-func (l *ledger) addOfLock(s *segment, a, b timeline.Time) {
-	roots := s.cause.lock.between(a, b)
-	l.spend(s.did, b-a)
+// addOfLock adds the time from a to b of a segment in which the goroutine waited for the lock with
+// the time line q.
+func (l *ledger) addOfLock(on doing, q *past, a, b timeline.Time) {
+	roots := q.between(a, b)
+	l.spend(on, b-a)
 	known := timeline.Time(0)
 	for i := range roots.causes {
 		c := roots.causes[i].causePart
 		known += c.ns
-		l.addCause(ledgerCause{causePart: c, via: s.did})
+		l.addCause(ledgerCause{causePart: c, via: on})
 	}
 	// It was held, but the holder is unknown.
 	if unknown := min(roots.did()[doingUnknown], b-a-known); unknown > 0 {
-		l.addCause(ledgerCause{causePart: causePart{links: 1, ns: unknown}, via: s.did})
+		l.addCause(ledgerCause{causePart: causePart{links: 1, ns: unknown}, via: on})
 	}
 }
 

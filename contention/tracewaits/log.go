@@ -228,7 +228,7 @@ func (o *Observer) logExit(m *timeline.Log, text string) error {
 	g := o.goroutine(m.G)
 	g.shown = true
 	by := o.ownerAs(g, o.places.of(m.Stack).site, 0)
-	l.exits[k] = loggedOwner{by, g.past, x}
+	l.exits[k] = loggedOwner{by, o.pastOf(g), x}
 	return nil
 }
 

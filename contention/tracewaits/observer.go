@@ -169,6 +169,7 @@ func NewObserver(opt Options) *Observer {
 	return &Observer{
 		opt:    opt,
 		cuts:   traceCuts{pass: new(int)},
+		room:   pastRoom{brief: opt.Quick},
 		places: newPlaces(cmp.Or(max(0, opt.MaxChains), usualLimit)),
 		rows:   newTraceRows(cmp.Or(max(0, opt.MaxPairs), usualLimit), opt.Goroutines),
 		pseudo: map[pseudoKey]*tracedLock{},
@@ -327,15 +328,11 @@ func (o *Observer) goroutine(g *timeline.Goroutine) *tracedGoroutine {
 			o.spare = o.spare[:n-1]
 		} else {
 			k = &tracedGoroutine{wait: &noWait, lockState: &noLocks}
-			if !o.opt.Quick {
-				k.past = o.newPast()
-			}
+			k.past = o.newPast()
 		}
 		k.g = g
-		if k.past != nil {
-			k.past.room = &o.room
-			o.room.live++
-		}
+		k.past.room = &o.room
+		o.room.live++
 		o.goroutines[g.Index] = k
 	}
 	return k
@@ -347,22 +344,28 @@ var maxSpare = 1 << 10
 
 // letGo frees the state of a goroutine that has exited, except for the past that others still need.
 func (o *Observer) letGo(g *tracedGoroutine) {
-	if g.past != nil {
-		if g.shown {
-			g.past.trim(pastBlock)
-		}
-		o.room.used -= len(g.past.segs)
-		o.room.live--
-		g.past.room = nil
+	if g.shown {
+		g.past.trim(pastBlock)
 	}
+	o.room.used -= len(g.past.segs)
+	o.room.live--
+	g.past.room = nil
 	if g.left || len(o.spare) >= maxSpare {
 		return
 	}
-	if g.shown && g.past != nil {
+	if g.shown && !o.opt.Quick {
 		g.past = o.newPast()
 	}
 	g.reset()
 	o.spare = append(o.spare, g)
+}
+
+// pastOf returns the past of a goroutine for what it is to blame for, nil if that is not wanted.
+func (o *Observer) pastOf(g *tracedGoroutine) *past {
+	if o.opt.Quick {
+		return nil
+	}
+	return g.past
 }
 
 // newPast returns the empty past of a new goroutine.

@@ -55,7 +55,7 @@ func (o *Observer) release(h *hold, t *timeline.Transition, at *place, w *waitin
 	waker := o.goroutine(t.Waker)
 	waker.shown = true
 	waker.locks()
-	h.owner, h.past, h.g, h.wokenG = o.ownerOf(waker, r), waker.past, t.Waker.ID, t.G.ID
+	h.owner, h.past, h.g, h.wokenG = o.ownerOf(waker, r), o.pastOf(waker), t.Waker.ID, t.G.ID
 	lock, own := o.lockOfRelease(waker, at, r)
 	h.foreign = lock.heldByOther(h)
 	switch again := waker.last; {

@@ -22,12 +22,14 @@ type past struct {
 	end   timeline.Time // to here
 	open  doing         // what it has done since
 	segs  []segment
-	room  *pastRoom // nil once the goroutine is gone
+	room  *pastRoom  // nil once the goroutine is gone
+	few   [2]segment // room for segs until it first blocks
 	*longPast
 }
 
-// longPast has the fields that few pasts need: long pasts and those of locks.
+// longPast has the fields that few pasts need: long pasts, those with roots and those of locks.
 type longPast struct {
+	causes []*cause      // by segment: the root if the goroutine was blocked; nil: itself
 	blocks []ledger      // the sums of segs[:64], segs[64:128], … that were needed so far
 	gone   []era         // the sums of dropped segments
 	lost   timeline.Time // end of the dropped segments
@@ -49,6 +51,7 @@ func (p *past) long() *longPast {
 
 // pastRoom is what the pasts of live goroutines share.
 type pastRoom struct {
+	brief      bool                 // only the latest segments are kept, without the sums of others
 	live, used int                  // goroutines and the segments that they use
 	recent     [recentPlaces]*cause // latest causes with one root, by hash
 }
@@ -56,7 +59,6 @@ type pastRoom struct {
 // reset makes p the empty past of a new goroutine. It keeps small allocations.
 func (p *past) reset() {
 	segs := p.segs
-	clear(segs)
 	if cap(segs) > pastBlock {
 		segs = nil
 	}
@@ -66,11 +68,12 @@ func (p *past) reset() {
 // each returns the number of segments that one goroutine may keep.
 func (r *pastRoom) each() int { return max(pastBlock, min(maxPast, pastBudget/max(1, r.live))) }
 
-// segment is a time in which a goroutine did one thing. It ends where the next segment begins.
+// segment is a time in which a goroutine did one thing. It ends where the next segment begins. The
+// collector does not look at segments, which are most of what is kept of busy goroutines.
 type segment struct {
-	start timeline.Time
-	did   doing
-	cause *cause // the root if the goroutine was blocked; nil: itself
+	start  timeline.Time
+	did    doing
+	active bool // running or in a system call
 }
 
 // cause is the root of a wait. If it has several parts, their times within the wait are unknown.
@@ -88,6 +91,7 @@ type causePart struct {
 
 const (
 	pastBlock = 64
+	briefPast = 24 // segments of a brief past: some 8 waits
 	// maxPast is the number of segments kept for one goroutine, and pastBudget about that for
 	// all.
 	maxPast    = 2048
@@ -106,19 +110,51 @@ func (p *past) add(to timeline.Time, did doing, c *cause) {
 	if to <= p.end {
 		return
 	}
-	if n := len(p.segs); n == 0 || p.segs[n-1].did != did || !p.segs[n-1].cause.same(c) || c != nil && len(c.parts) > 1 {
-		if cap(p.segs) == 0 {
-			p.segs = make([]segment, 0, 2) // until it first blocks
+	n := len(p.segs)
+	if n > 0 && p.segs[n-1] == (segment{p.segs[n-1].start, did, false}) && p.cause(n-1).same(c) && (c == nil || len(c.parts) <= 1) {
+		p.end = to
+		return
+	}
+	if c != nil && p.causes == nil {
+		p.long().causes = make([]*cause, n, n+1)
+	}
+	p.begin(to, did, false)
+	if c != nil {
+		p.long().causes[len(p.segs)-1] = c
+	}
+}
+
+// begin appends a segment without a cause from p.end to the given time.
+func (p *past) begin(to timeline.Time, did doing, active bool) {
+	n := len(p.segs)
+	if cap(p.segs) == 0 {
+		p.segs = p.few[:0]
+	}
+	p.segs = append(p.segs, segment{p.end, did, active})
+	p.end = to
+	if p.causes != nil {
+		p.causes = append(p.causes, nil)
+	}
+	switch {
+	case p.room == nil:
+	case p.room.brief:
+		if n >= 2*briefPast {
+			p.segs = slices.Delete(p.segs, 0, briefPast)
 		}
-		p.segs = append(p.segs, segment{p.end, did, c})
-		if p.room != nil {
-			p.room.used++
-			if n > 2*pastBlock && p.room.used > pastBudget || n >= 2*maxPast+pastBlock {
-				p.trim(p.room.each())
-			}
+	default:
+		p.room.used++
+		if n > 2*pastBlock && p.room.used > pastBudget || n >= 2*maxPast+pastBlock {
+			p.trim(p.room.each())
 		}
 	}
-	p.end = to
+}
+
+// cause returns the cause of segment i.
+func (p *past) cause(i int) *cause {
+	if p.causes == nil {
+		return nil
+	}
+	return p.causes[i]
 }
 
 // same reports whether two causes have the same single root.
@@ -150,8 +186,11 @@ func (p *past) trim(keep int) {
 	}
 	p.blocks = slices.Delete(p.blocks, 0, n)
 	p.segs = slices.Delete(p.segs, 0, n*pastBlock)
+	if p.causes != nil {
+		p.causes = slices.Delete(p.causes, 0, n*pastBlock)
+	}
 	if p.room == nil {
-		p.blocks, p.segs = slices.Clip(slices.Clone(p.blocks)), slices.Clip(slices.Clone(p.segs))
+		p.blocks, p.segs, p.causes = slices.Clone(p.blocks), slices.Clone(p.segs), slices.Clone(p.causes)
 	}
 	p.lost = p.segs[0].start
 }
@@ -204,25 +243,24 @@ func (p *past) forgotten(l *ledger, from, to timeline.Time) {
 
 // sumTo adds the sum of the segments from i to j, clipped to the time between from and to, to l.
 func (p *past) sumTo(l *ledger, i, j int, from, to timeline.Time) {
-	var latest *segment // has cause number of
-	of := -1
+	latest, of := 0, -1 // the segment that has cause number of
 	for ; i < j; i++ {
-		s := &p.segs[i]
+		s, c := &p.segs[i], p.cause(i)
 		end := p.end
 		if i+1 < len(p.segs) {
 			end = p.segs[i+1].start
 		}
 		switch a, b := max(s.start, from), min(end, to); {
-		case s.cause == nil:
+		case c == nil:
 			l.spend(s.did, b-a)
-		case of >= 0 && s.cause == latest.cause && s.did == latest.did && b > a:
+		case of >= 0 && c == p.causes[latest] && s.did == p.segs[latest].did && b > a:
 			l.spend(s.did, b-a)
 			l.causes[of].ns += b - a
-		case s.cause.lock != nil:
+		case c.lock != nil:
 			of = -1
-			l.addOfLock(s, a, b)
+			l.addOfLock(s.did, c.lock, a, b)
 		default:
-			latest, of = s, l.addSegment(s, end-s.start, b-a)
+			latest, of = i, l.addSegment(s.did, c, end-s.start, b-a)
 		}
 	}
 }
@@ -293,7 +331,7 @@ func (p *past) only(from, to timeline.Time) (doing, bool) {
 	case from >= p.end:
 		return p.open, true
 	default:
-		if n = len(p.segs) - 1; n < 0 || p.end < to || p.segs[n].start > from || p.segs[n].cause != nil {
+		if n = len(p.segs) - 1; n < 0 || p.end < to || p.segs[n].start > from || p.cause(n) != nil {
 			return 0, false
 		}
 		return p.segs[n].did, true
@@ -303,15 +341,18 @@ func (p *past) only(from, to timeline.Time) (doing, bool) {
 // transition records the end of one state, except for a wait, and the beginning of the next.
 func (p *past) transition(t *timeline.Transition) {
 	switch {
-	case p == nil:
-		return
 	case !t.State.Alive():
 		p.first, p.end = t.End, t.End
 	case len(p.segs) == 0 && p.end < t.Start: // first transition seen
 		p.first, p.end = t.Start, t.Start
 	}
-	if t.State.Alive() && t.State != timeline.Waiting { // waits: see addCut, addBlamed and finish
-		p.add(t.End, doingIn(t.State), nil)
+	if t.State.Alive() && t.State != timeline.Waiting && t.End > p.end { // waits: see addCut, addBlamed and finish
+		did, on, n := doingIn(t.State), active(t.State), len(p.segs)
+		if n > 0 && p.segs[n-1] == (segment{p.segs[n-1].start, did, on}) && p.cause(n-1) == nil {
+			p.end = t.End
+		} else {
+			p.begin(t.End, did, on)
+		}
 	}
 	p.open = doingIn(t.To)
 }
@@ -332,7 +373,6 @@ func doingIn(s timeline.State) doing {
 
 // addCut appends a wait for a lock as it was divided, latest part first.
 func (p *past) addCut(given []heldSpan, on doing) {
-	p.segs = slices.Grow(p.segs, len(given))
 	for i := range slices.Backward(given) {
 		p.addSpan(&given[i], on)
 	}
@@ -442,7 +482,7 @@ func (p *past) addPlaced(from, to timeline.Time, on doing, by owner, q *past) bo
 			continue
 		}
 		p.addLedger(max(from, s.start), on, by, &short)
-		if s.cause != nil && s.cause.lock != nil && p.addPlacedOf(s, max(from, s.start), min(to, end), on, by) {
+		if c := q.cause(i); c != nil && c.lock != nil && p.addPlacedOf(s.did, c.lock, max(from, s.start), min(to, end), on, by) {
 			continue
 		}
 		q.sumTo(&short, i, i+1, from, to)
@@ -454,8 +494,7 @@ func (p *past) addPlaced(from, to timeline.Time, on doing, by owner, q *past) bo
 
 // addPlacedOf appends a time in which the owner was itself blocked by a lock, for each segment of
 // that lock's time line. It returns false if there are too many segments, or they are unknown.
-func (p *past) addPlacedOf(s *segment, from, to timeline.Time, on doing, by owner) bool {
-	q := s.cause.lock
+func (p *past) addPlacedOf(did doing, q *past, from, to timeline.Time, on doing, by owner) bool {
 	if len(q.segs) == 0 || q.lost > from || q.first > from || q.end < to {
 		return false
 	}
@@ -469,7 +508,7 @@ func (p *past) addPlacedOf(s *segment, from, to timeline.Time, on doing, by owne
 			end = q.segs[i+1].start
 		}
 		var l ledger
-		l.addOfLock(s, max(from, q.segs[i].start), min(to, end))
+		l.addOfLock(did, q, max(from, q.segs[i].start), min(to, end))
 		p.addLedger(min(to, end), on, by, &l)
 	}
 	return true
@@ -507,7 +546,5 @@ func (p *past) addWaiting(to timeline.Time, on doing, lock bool) {
 
 // finish appends the rest of a wait that is over.
 func (p *past) finish(t *timeline.Transition, roots bool) {
-	if p != nil {
-		p.addWaiting(t.End, doingOf[waitOf(t)], roots && lockWait(t.Wait))
-	}
+	p.addWaiting(t.End, doingOf[waitOf(t)], roots && lockWait(t.Wait))
 }

@@ -5,57 +5,35 @@ import "github.com/bottleneck-go/bottleneck/timeline"
 // stretch is a time in which a goroutine was in one state, or in one of several states.
 type stretch struct{ start, end timeline.Time }
 
-// stretches keeps the latest maxStretches stretches, in order of time.
-type stretches struct {
-	ring []stretch // up to maxStretches
-	n    int       // number of all stretches so far
-}
-
-const maxStretches = 8
-
-func (s *stretches) add(x stretch) {
-	if len(s.ring) < maxStretches {
-		s.ring = append(s.ring, x)
-	} else {
-		s.ring[s.n%maxStretches] = x
-	}
-	s.n++
-}
-
-// back returns the i-th stretch from the end, counting from 0, and whether it is kept.
-func (s *stretches) back(i int) (stretch, bool) {
-	if i >= len(s.ring) {
-		return stretch{}, false
-	}
-	return s.ring[(s.n-1-i)%maxStretches], true
-}
-
 // firstActive returns the first instant since t at which g, which is active now, may have been
 // active.
 func (g *tracedGoroutine) firstActive(t timeline.Time) timeline.Time {
-	first := g.since
-	for i := range g.runs.n {
-		s, ok := g.runs.back(i)
-		if !ok {
-			return t // too long ago
-		}
-		if s.end <= t {
+	first, end := g.since, g.past.end
+	for i := len(g.past.segs) - 1; end > t; i-- {
+		if i < 0 {
+			if end > g.past.first {
+				return t // too long ago
+			}
 			break
 		}
-		first = s.start
+		s := &g.past.segs[i]
+		if end = s.start; s.active {
+			first = min(first, end)
+		}
 	}
 	return max(first, t)
 }
 
-// heldFor returns the part of the time from a to b, which is now, in which g was not runnable.
+// heldFor returns the part of the time from a to b, which is now, in which g was not runnable: for
+// the rest, neither it nor what it waited for was to blame.
 func (g *tracedGoroutine) heldFor(a, b timeline.Time) timeline.Time {
-	d := b - a
-	for i := range g.gaps.n {
-		s, ok := g.gaps.back(i)
-		if !ok || s.end <= a {
-			break
+	d, end := b-a, g.past.end
+	for i := len(g.past.segs) - 1; i >= 0 && end > a; i-- {
+		s := &g.past.segs[i]
+		if s.did == doingRunnable {
+			d -= end - max(s.start, a)
 		}
-		d -= s.end - max(s.start, a)
+		end = s.start
 	}
 	return d
 }
@@ -63,13 +41,14 @@ func (g *tracedGoroutine) heldFor(a, b timeline.Time) timeline.Time {
 // heldSince returns the instant since which g was not runnable for a total of d before b, which is
 // now.
 func (g *tracedGoroutine) heldSince(b, d timeline.Time) timeline.Time {
-	for i := range g.gaps.n {
-		s, ok := g.gaps.back(i)
-		if !ok || b-s.end >= d {
-			break
+	end := g.past.end
+	for i := len(g.past.segs) - 1; i >= 0 && b-end < d; i-- {
+		s := &g.past.segs[i]
+		if s.did == doingRunnable {
+			d -= b - end
+			b = s.start
 		}
-		d -= b - s.end
-		b = s.start
+		end = s.start
 	}
 	return b - d
 }

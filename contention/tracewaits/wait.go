@@ -24,10 +24,6 @@ type tracedGoroutine struct {
 	born    timeline.Time // it started; 0 if before the trace
 	since   timeline.Time // it is active
 	ran     timeline.Time // time on a processor (P) since its latest wait
-	runs    stretches     // when it was active
-	// gaps has the times when it was runnable, for which neither it nor what it waited for was to
-	// blame.
-	gaps stretches
 
 	active  bool // running or in a system call
 	shown   bool // others refer to its past
@@ -70,13 +66,8 @@ func (g *tracedGoroutine) reset() {
 		clear(l.usual)
 		*l = lockState{held: l.held[:0], usual: l.usual[:0]}
 	}
-	*g = tracedGoroutine{
-		wait: &noWait, lockState: g.lockState, past: g.past,
-		runs: stretches{ring: g.runs.ring[:0]}, gaps: stretches{ring: g.gaps.ring[:0]},
-	}
-	if g.past != nil {
-		g.past.reset()
-	}
+	*g = tracedGoroutine{wait: &noWait, lockState: g.lockState, past: g.past}
+	g.past.reset()
 }
 
 // noWait is the wait of all goroutines without an open one. It is never written.
@@ -295,17 +286,10 @@ func (g *tracedGoroutine) track(t *timeline.Transition) {
 	if t.State.Runs() {
 		g.ran += t.End - t.Start
 	}
-	if t.State == timeline.Runnable {
-		g.gaps.add(stretch{t.Start, t.End})
-	}
-	if active(t.State) == active(t.To) {
-		return
-	}
-	if g.active = active(t.To); g.active {
+	was := g.active
+	if g.active = active(t.To); g.active && !was {
 		g.since = t.End
-		return
 	}
-	g.runs.add(stretch{g.since, t.End})
 }
 
 func active(s timeline.State) bool {
@@ -385,7 +369,7 @@ func (g *tracedGoroutine) inVain(at *callSite) bool {
 // whole wait unless there was a cut.
 func (o *Observer) blameWaker(g, waker *tracedGoroutine, t *timeline.Transition, by *owner, waited timeline.Time) {
 	waker.shown = waker.shown || o.windows != nil
-	p, w := waker.past, g.wait
+	p, w := o.pastOf(waker), g.wait
 	var did *ledger
 	if waited > 0 {
 		part := w.newPart(by)
@@ -396,11 +380,8 @@ func (o *Observer) blameWaker(g, waker *tracedGoroutine, t *timeline.Transition,
 			o.windows.blame(w, by, t.End-waited, t.End, waited, did, p)
 		}
 	}
-	if g.past == nil {
-		return
-	}
 	on := doingOf[w.kind]
-	if o.opt.NoRoots {
+	if !o.roots() {
 		g.past.add(t.End, on, nil)
 		return
 	}

@@ -102,8 +102,8 @@ func (o *Observer) exit(g *tracedGoroutine, t timeline.Time) {
 	} else if n := len(x.spare); n > 0 {
 		list, x.spare = x.spare[n-1], x.spare[:n-1]
 	}
-	by := coOwner{owner: o.ownerAs(g, nil, 0), g: g.g.ID, past: g.past, from: g.born, to: t}
-	x.of[call] = append(list, exited{by, at, g.past.between(from, t), from, !g.shown})
+	by := coOwner{owner: o.ownerAs(g, nil, 0), g: g.g.ID, past: o.pastOf(g), from: g.born, to: t}
+	x.of[call] = append(list, exited{by, at, by.past.between(from, t), from, !g.shown})
 	g.shown = true
 	switch x.kept++; x.kept {
 	case maxExits / 2:
@@ -207,7 +207,7 @@ func (o *Observer) blameGroup(g, waker *tracedGoroutine, t *timeline.Transition,
 		}
 		last(&e.coOwner, &e.did, e.since)
 	}
-	last(&coOwner{owner: by, g: waker.g.ID, past: waker.past, from: waker.born, to: t.End}, nil, 0)
+	last(&coOwner{owner: by, g: waker.g.ID, past: o.pastOf(waker), from: waker.born, to: t.End}, nil, 0)
 	order.Stable(spans, func(a, b heldSpan) int { return cmp.Compare(a.from, b.from) })
 	o.cutRoom.spans = spans
 	c := cutter{o: o, g: g, w: g.wait, start: t.End - waited, at: t.End, placed: o.roots()}
