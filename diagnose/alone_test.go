@@ -670,6 +670,32 @@ func TestPoolThatSelects(t *testing.T) {
 	}
 }
 
+// Workers that mostly wait to hand on their results are not too few: one goroutine that takes these
+// sleeps. Nor are those too few that mostly wait for tasks.
+func TestWorkersThatWaitAreNoLimit(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		waits []bottle.Site
+		want  verdict.Kind
+	}{
+		{[]bottle.Site{{Func: "main.work", File: "/src/main.go", Line: 8, Time: 3000 * ms}}, diagnose.Sleep},
+		{[]bottle.Site{{Func: "main.work", File: "/src/main.go", Line: 8, Time: 100 * ms}}, diagnose.Limit},
+	} {
+		f := diagnose.New((&made{
+			rows: []ledger.Row{{Category: ledger.Outside, Group: "main.work", Site: placeOf("main.store", 9), Wait: "sleep", Beside: ledger.None, Time: 1800 * ms, Count: 90}},
+			boxes: []bottle.Box{
+				{Kind: bottle.Application, Group: "main.main", Goroutines: 1, Sites: map[string][]bottle.Site{"chan-send": {{Func: "main.main", File: "/src/main.go", Line: 20, Time: 900 * ms}}}},
+				{Kind: bottle.Application, Group: "main.work", Goroutines: 4, Running: 200 * ms, SelfParallelism: 1,
+					Waiting: map[string]time.Duration{"chan-send": tt.waits[0].Time, "sleep": 3800*ms - tt.waits[0].Time}, Sites: map[string][]bottle.Site{"chan-send": tt.waits}},
+			},
+			pairs: []contention.Wait{{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.main", Stack: stackOf("main.main", 20)}, Owner: contention.Party{Group: "main.work", Stack: stackOf("main.work", 7)}, Waited: 900 * ms, Blamed: 900 * ms, Contentions: 90}},
+		}).results(t)).Findings[0]
+		if f.Kind != tt.want {
+			t.Errorf("got %s: %s, want %s", f.Kind, f.Title, tt.want)
+		}
+	}
+}
+
 // The time that a goroutine ran up to a line which calls a library is not that of a lock which
 // the library acquires.
 func TestTimeBeforeALockOfTheLibrary(t *testing.T) {

@@ -248,7 +248,7 @@ func (d *diagnosis) mergeLimited() {
 			continue
 		}
 		for _, l := range limits {
-			if l.sort == workers && c.kind == Timer || !d.holds(l, c) { // a ticker sets the pace of workers
+			if l.sort == workers && c.kind == Timer || !d.holds(l, c) || l.sort == workers && !d.occupied(l, c) { // a ticker sets the pace of workers
 				continue
 			}
 			if d.timesOf(c)[ledger.Syscall] > c.lost/2 && !d.waitsForCommands(c) {
@@ -317,6 +317,32 @@ func (d *diagnosis) holds(l *limit, c *cause) bool {
 		}
 	}
 	return held > c.lost/2
+}
+
+// occupied reports whether workers do something else than to wait for other goroutines for most of
+// the time: else more of them would wait, too. A library may read for them from a connection.
+func (d *diagnosis) occupied(l *limit, c *cause) bool {
+	served := map[timeline.Place]bool{}
+	for r := range d.rowsOf(c) {
+		if !d.own(r.Site) {
+			served[d.servedBy(r.Group).place] = true
+		}
+	}
+	var all, waited time.Duration
+	for name, b := range d.boxes {
+		if l.holders[d.starts(name)] == 0 {
+			continue
+		}
+		all += b.Running + b.Runnable + b.Blocked()
+		for _, wait := range []timeline.Wait{timeline.WaitChanSend, timeline.WaitChanReceive, timeline.WaitCond} {
+			for _, at := range b.Sites[wait.String()] {
+				if !served[timeline.Place{Func: at.Func, File: at.File, Line: at.Line}] {
+					waited += at.Time
+				}
+			}
+		}
+	}
+	return waited <= all/2
 }
 
 // asks reports whether goroutines past a limit are net/http clients.
