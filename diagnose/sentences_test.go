@@ -187,6 +187,9 @@ func TestSentences(t *testing.T) {
 	yields := ledger.Row{Category: ledger.Scheduler, Group: "main.take", Site: placeOf("testing.(*B).runN", 3), Wait: "yield", Time: ms, Count: 9}
 	cases := []made{
 		{sentence: "It uses its processors: the program's own code ran for 100% of the capacity, most of it in main.work (100%)."},
+		{boxes: []bottle.Box{box("main.work", 2, 1950*ms, 2), {Kind: bottle.Application, Group: "main.main", Goroutines: 1, Running: 50 * ms, Runnable: 900 * ms}},
+			sentence: "It uses its processors: the program's own code ran for 100% of the capacity, most of it in main.work (100%); main.main was ready for 90% of the time, but had no processor.",
+			advice:   "If main.work polls, such as in a select with a default case, have it wait instead: it took the processors from main.main. A trace does not show progress: the code may spin, or wait for memory because of false sharing, atomics or bandwidth. \"bottleneck scale\" measures it."},
 		{rows: []ledger.Row{code("main.a", 1, 700*ms), {Category: ledger.Code, Group: "main.b", Site: placeOf("main.b", 1), Time: 650 * ms, Count: 9}},
 			sentence: "It uses its processors: the program's own code ran for 100% of the capacity, the largest part of it in main.loop (35%)."},
 		{rows: []ledger.Row{{Category: ledger.Code, Group: "main.loop", Site: placeOf("main.count", 5), Shared: time.Second, Time: time.Second, Count: 99}, idle(ledger.Idle, "waitgroup", ledger.Several, 480*ms)},

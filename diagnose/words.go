@@ -330,7 +330,7 @@ func (d *diagnosis) forCommands(c *cause) bool {
 func (d *diagnosis) stays(c *cause) time.Duration {
 	switch c.kind {
 	case Lock:
-		if d.ownerRuns(c) {
+		if d.ownerRuns(c) > 0 {
 			return 0
 		}
 		fallthrough
@@ -359,16 +359,19 @@ func (d *diagnosis) isOfLibrary(lock timeline.Place) bool {
 	return library > all/2
 }
 
-// ownerRuns reports whether a group of goroutines that releases a lock ran nearly all of the
-// time. It may do so only until others are done, and a repair shortens what it does under the
-// lock.
-func (d *diagnosis) ownerRuns(lock *cause) bool {
+// ownerRuns returns for how long a group of goroutines ran that releases a lock, if that is most of
+// the time, or else 0. It may do so only until others are done, and a repair shortens what it does
+// under the lock.
+func (d *diagnosis) ownerRuns(lock *cause) (ran time.Duration) {
 	for r := range d.rowsOf(lock) {
-		if isLock(r.Wait) && r.Waker != r.Group && d.busy(d.called(r.Waker)) {
-			return true
+		if isLock(r.Wait) && r.Waker != r.Group {
+			ran = max(ran, d.alone(d.called(r.Waker)))
 		}
 	}
-	return false
+	if d.Graph == nil || ran < d.Graph.Wall/2 {
+		return 0
+	}
+	return ran
 }
 
 // overlapped returns the capacity that a program would still need without a wait that let goroutines
@@ -940,8 +943,8 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 	}
 	row := d.lockRow(c.place)
 	defer func() {
-		if d.ownerRuns(c) {
-			without(f, "these waits", "if it is held for less time, because an owner ran nearly all of the time")
+		if ran := d.ownerRuns(c); ran > 0 {
+			without(f, "these waits", fmt.Sprintf("if it is held for less time, because an owner ran for %s of the time", format.Percent(ran, d.Graph.Wall)))
 		}
 		if row != nil && !d.windowed() && spunFor(row) || d.runsAt(c.place).spun > d.l.Capacity/20 { // a slice that ends in a wait for the lock may have been spinning for it
 			without(f, "the waits", "if part of the running is spinning for the lock")
@@ -1562,10 +1565,27 @@ func (d *diagnosis) saturated(only bool) verdict.Finding {
 	}
 	f.Title = fmt.Sprintf("It uses its processors: the program's own code ran for %s of the capacity, %s of it in %s (%s).", format.Percent(code, d.l.Capacity), part, format.Func(group), format.Percent(share, d.l.Capacity))
 	f.Advice = "A trace does not show progress: the code may spin, or wait for memory because of false sharing, atomics or bandwidth. \"bottleneck scale\" measures it."
-	if only {
+	if name, ready := d.starved(group); ready > 0 {
+		f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; %s was ready for %s of the time, but had no processor.", format.Func(name), format.Percent(ready, d.l.Wall))
+		f.Advice = fmt.Sprintf("If %s polls, such as in a select with a default case, have it wait instead: it took the processors from %s. ", format.Func(group), format.Func(name)) + f.Advice
+	} else if only {
 		f.Advice = "The trace shows nothing to repair. " + f.Advice
 	}
 	return f
+}
+
+// starved returns the goroutine that was ready for most of the time, while a group that hardly waits
+// had the processors, and for how long; 0 if there is none.
+func (d *diagnosis) starved(by string) (name string, ready time.Duration) {
+	if !d.computes(by) {
+		return "", 0
+	}
+	for group, b := range d.boxes {
+		if group != by && b.Goroutines == 1 && b.Runnable > d.l.Wall/2 && b.Runnable > 4*b.Running && (b.Runnable > ready || b.Runnable == ready && group < name) {
+			name, ready = group, b.Runnable
+		}
+	}
+	return name, ready
 }
 
 // pieces returns the finding that goroutines hand over too little work at a time, if they do.
