@@ -393,6 +393,9 @@ func TestSentences(t *testing.T) {
 			sentence: handOver + "; goroutines ran for only 2 µs at a time."},
 		{rows: []ledger.Row{idle(ledger.Scheduler, "chan-receive", "", 900*ms), idle(ledger.WakeUp, "chan-receive", ledger.None, 100*ms)},
 			sentence: "The scheduler took 45% of the capacity, from one goroutine to the next (9 times), and processors were idle for 5% until goroutines ran that others had woken."},
+		{rows: []ledger.Row{idle(ledger.Scheduler, "chan-receive", "", time.Second)}, change: func(r *diagnose.Results) { r.Ledger.Pinned = []string{"main.take"} },
+			sentence: "The scheduler took 50% of the capacity, from one goroutine to the next (9 times); main.take always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.",
+			advice:   "Do without LockOSThread where no C library needs it, or do more for each message."},
 		// Of stages of one function, which wake each other, the slow one sets the pace.
 		{rows: []ledger.Row{idle(ledger.WakeUp, "chan-receive", "main.take", time.Second)}, boxes: []bottle.Box{box("main.take", 8, time.Second, 1)},
 			sentence: "While main.take ran, and no others, the other processors had nothing to do or were waking up: 50% of the capacity.",

@@ -735,20 +735,20 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 	if mean, short := d.shortSlices(); short {
 		f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; goroutines ran for only %s at a time.", format.Duration(mean))
 	}
-	latency := d.latency(c)
-	if latency < threadSwitch || f.Kind == Switching {
-		return
-	}
-	took := "They ran " + format.Duration(latency) + " after they were woken, on average"
+	took := ""
 	pinned := slices.DeleteFunc(slices.Clone(d.l.Pinned), func(group string) bool { return !slices.Contains(groups, group) })
-	switch {
-	case len(pinned) > 0:
+	if latency := d.latency(c); latency >= threadSwitch && f.Kind != Switching {
+		took = "They ran " + format.Duration(latency) + " after they were woken, on average"
+		if latency < lateThread {
+			f.Advice = took + ": as long as it takes to wake a thread. " + f.Advice
+		} else {
+			f.Advice = took + ": longer than it takes to wake a thread, so other programs may have used the processors. " + f.Advice
+		}
+		took += ". "
+	}
+	if len(pinned) > 0 {
 		f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; %s always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.", format.Func(pinned[0]))
-		f.Advice = took + ". Do without LockOSThread where no C library needs it, or do more for each message."
-	case latency < lateThread:
-		f.Advice = took + ": as long as it takes to wake a thread. " + f.Advice
-	default:
-		f.Advice = took + ": longer than it takes to wake a thread, so other programs may have used the processors. " + f.Advice
+		f.Advice = took + "Do without LockOSThread where no C library needs it, or do more for each message."
 	}
 }
 
