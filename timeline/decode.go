@@ -524,7 +524,7 @@ func (c *cursor) shown(g, stack int32, byItself bool) {
 		return
 	}
 	l := c.d.gs.at(g)
-	if byItself && l.source == unnamed {
+	if l.source == unnamed && (byItself || c.d.stacks[stack].fromRuntime()) {
 		c.name(g, fromBlock, stack)
 	}
 	c.shows(l, stack, byItself)

@@ -42,6 +42,10 @@ func TestNames(t *testing.T) {
 			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
 				ev(1120, wGoStart, 5, 1).ev(1130, wGoStop, "preempted", stk("main.loop", "main.part"))
 		}, ""},
+		{"but the runtime's function that calls the program", func(m *wireThread) {
+			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).ev(1120, wGoStart, 5, 1).
+				ev(1130, wGoStop, "preempted", stk("runtime.asyncPreempt", "main.hash", "main.close", "runtime.runFinalizers"))
+		}, "runtime.runFinalizers"},
 		{"nor where it is suspended", func(m *wireThread) {
 			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
 				ev(1120, wGoStart, 5, 1).ev(1130, wGoBlock, "preempted", stk("main.loop", "main.part"))

@@ -73,6 +73,13 @@ func (s *Stack) Code() []*Frame {
 	return frames
 }
 
+// fromRuntime reports whether the runtime calls the program, as it calls finalizers. The root is then
+// the start function even if the chain lacks the caller of the leaf.
+func (s *Stack) fromRuntime() bool {
+	code := s.Code()
+	return len(code) > 1 && isRuntimeFunc(code[len(code)-1].Func) && !isRuntimeFunc(code[0].Func)
+}
+
 // String returns "leaf < caller < … < root", or "" for a nil Stack.
 func (s *Stack) String() string {
 	if s == nil {
