@@ -223,7 +223,7 @@ func (d *diagnosis) index() {
 			g.c += r.Time
 			g.inC, d.inC = cmp.Or(g.inC, r), cmp.Or(d.inC, r)
 		case ledger.Runtime:
-			if r.Site.Func != "" {
+			if r.Site.Func != "" && r.Group == "" {
 				d.stops[r.Site] += r.Time
 			}
 		}

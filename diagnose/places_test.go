@@ -134,6 +134,11 @@ func TestPlaceOfFinalizers(t *testing.T) {
 	if f.Kind != diagnose.Runtime || len(f.Where) != 1 || f.Where[0] != placeOf("main.release", 36) {
 		t.Errorf("%s: %s %v", f.Kind, f.Title, f.Where)
 	}
+	l.Rows[0].Group, l.Rows[0].Site, l.Rows[0].Callers = finalizers, placeOf("main.sum", 3), []timeline.Place{placeOf("main.(*file).close", 9)}
+	f = diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{{Kind: bottle.Runtime, Group: finalizers, Running: 880 * time.Millisecond}}}}).Findings[0]
+	if f.Kind != diagnose.Runtime || len(f.Where) != 2 || f.Where[0] != placeOf("main.sum", 3) || !strings.HasPrefix(f.Title, "Finalizers") {
+		t.Errorf("%s: %s %v", f.Kind, f.Title, f.Where)
+	}
 }
 
 // Long calls of one function at several places are one finding; those of different functions are

@@ -1370,7 +1370,7 @@ func (d *diagnosis) runtime(f *verdict.Finding, c *cause, lost string) {
 	if ran := d.finalizers(); ran > c.lost/2 {
 		f.Title = fmt.Sprintf("Finalizers and cleanups (runtime.SetFinalizer, AddCleanup) ran for %s of the capacity.", format.Percent(ran, d.l.Capacity))
 		f.Advice = "Do that where the program is done with an object, such as in Close: the runtime runs them only after a collection, and finalizers one after the other."
-		f.Where = d.finalizersAt()
+		f.Where = d.finalizersAt(c)
 		return
 	}
 	if stopped < c.lost/2 || most == nil {
@@ -1403,8 +1403,14 @@ func (d *diagnosis) finalizers() (ran time.Duration) {
 	return ran
 }
 
-// finalizersAt returns the place where finalizers and cleanups ended the longest waits, if any.
-func (d *diagnosis) finalizersAt() []timeline.Place {
+// finalizersAt returns the place where finalizers and cleanups ran longest or, if they are too short
+// for that to show, where they ended the longest waits.
+func (d *diagnosis) finalizersAt(c *cause) []timeline.Place {
+	for r := range d.rowsOf(c) {
+		if isFinalizer(r.Group) {
+			return d.from(r.Site, r.Callers)
+		}
+	}
 	ended := map[timeline.Place]time.Duration{}
 	if d.Contention != nil {
 		for i := range d.Contention.Pairs {

@@ -662,10 +662,14 @@ func (o *Observer) row(k rowKey) Row {
 		r.Beside = o.groups.names[k.beside()]
 		return r
 	case GCStop, Runtime:
-		if r.Group == "" {
+		switch {
+		case r.Group == "":
 			r.Site = placeOf(k.site) // of a stop of the world
+		case k.site != nil && symbol.IsProgram(k.site.Func, k.site.File):
+			r.Site = placeOf(k.site) // of a finalizer or a cleanup
+		default:
+			r.Group = ""
 		}
-		r.Group = ""
 		return r
 	case GCWorker, Tracer:
 		return r

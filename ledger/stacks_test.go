@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -166,6 +167,26 @@ func TestForkAndBroadcast(t *testing.T) {
 	}
 	if forked != 50_000 || woken != 20_000 {
 		t.Errorf("forked for %d ns, want 50,000; idle until all were woken for %d ns, want 20,000: %+v", forked, woken, l.Rows)
+	}
+}
+
+// What the runtime's goroutines run of the program, its finalizers, has a place; the rest has none.
+func TestFinalizersHaveAPlace(t *testing.T) {
+	for site, want := range map[int]string{0: "runtime.runFinalizers main.close", 1: " "} {
+		o := NewObserver(Options{})
+		show := player(o, 1)
+		g := &timeline.Goroutine{ID: 1, Index: 0, Kind: timeline.Runtime, Func: "runtime.runFinalizers"}
+		calls := chain("main.close", "runtime.runFinalizers")
+		*field[*timeline.Frame](reflect.ValueOf(calls).Elem(), "site") = calls.Frames[site]
+		show(1000, g, timeline.Running, nil)
+		*field[*timeline.Stack](reflect.ValueOf(g).Elem().FieldByName("cur"), "stack") = calls
+		show(51_000, g, timeline.Runnable, nil)
+		o.End(101_000)
+		l := o.Ledger()
+		i := slices.IndexFunc(l.Rows, func(r Row) bool { return r.Category == Runtime })
+		if i < 0 || l.Rows[i].Time != 50_000 || l.Rows[i].Group+" "+l.Rows[i].Site.Func != want {
+			t.Errorf("want a row of %q: %+v", want, l.Rows)
+		}
 	}
 }
 
