@@ -84,6 +84,10 @@ func TestSentences(t *testing.T) {
 	idle := func(c ledger.Category, wait, beside string, t time.Duration) ledger.Row {
 		return ledger.Row{Category: c, Group: "main.take", Site: placeOf("main.take", 3), Wait: wait, Beside: beside, Time: t, Count: 9}
 	}
+	called := func(r ledger.Row, call string) ledger.Row {
+		r.Call = call
+		return r
+	}
 	calls := func(site timeline.Place, t time.Duration) ledger.Row {
 		return ledger.Row{Category: ledger.Syscall, Group: "main.serve", Site: site, Time: t, Count: int64(t / time.Microsecond)}
 	}
@@ -248,6 +252,16 @@ func TestSentences(t *testing.T) {
 			sentence: "System calls held processors for 30% of the capacity (600,000 calls of 1 µs), most at main.read main.go:3 (15%) and main.write main.go:4 (15%)."},
 		{rows: []ledger.Row{calls(placeOf("main.read", 3), 600*ms), {Category: ledger.NoWork, Beside: "main.serve", Time: time.Second, Count: 1}},
 			sentence: "System calls at main.read main.go:3 held processors for 30% of the capacity (600,000 calls of 1 µs); while main.serve ran alone, the other processors had nothing to do for 50%."},
+		// A buffer does not help if each call is for another file.
+		{rows: []ledger.Row{called(calls(placeOf("main.read", 3), 600*ms), "getdents"), {Category: ledger.NoWork, Beside: "main.serve", Time: time.Second, Count: 1}},
+			sentence: "System calls at main.read main.go:3 held processors for 30% of the capacity (600,000 calls of 1 µs); while main.serve ran alone, the other processors had nothing to do for 50%.",
+			advice:   "Each file or directory has its own calls (getdents): have several goroutines make them at a time, or make fewer."},
+		{rows: []ledger.Row{called(calls(placeOf("main.read", 3), 600*ms), "openat")},
+			sentence: "System calls at main.read main.go:3 held processors for 30% of the capacity (600,000 calls of 1 µs).",
+			advice:   "Each file or directory has its own calls (openat): make fewer."},
+		{rows: []ledger.Row{called(calls(placeOf("main.read", 3), 600*ms), "pread")},
+			sentence: "System calls at main.read main.go:3 held processors for 30% of the capacity (600,000 calls of 1 µs).",
+			advice:   "Make fewer, larger calls: a buffer does that for writes and reads."},
 		{rows: []ledger.Row{calls(placeOf("net/http.(*persistConn).writeLoop", 3), 600*ms)}, boxes: []bottle.Box{box("net/http.(*Transport).startDialConnForLocked.func1", 1000, 0, 1)},
 			waits:    []contention.Wait{wait(contention.SelectKind, stackOf("net/http.(*persistConn).roundTrip", 9, "main.take", 3))},
 			sentence: "System calls in the standard library held processors for 30% of the capacity (600,000 calls of 1 µs), most in main.serve (30%).",

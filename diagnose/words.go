@@ -97,7 +97,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Title = fmt.Sprintf("System calls in the standard library held processors for %s, most in %s.", held, d.mostGroups(c, 2))
 			f.Where = d.places(top.Site)
 		}
-		f.Advice = d.dialed(c) + fewerCalls
+		f.Advice = d.dialed(c) + d.fewerCalls(c)
 		if c.name != severalPlaces && d.startsCommands(c) {
 			start := "Starting commands"
 			f.Advice = "A processor is held until the system has loaded the command. Start fewer commands that do more each, or do their work in the program."
@@ -463,8 +463,22 @@ func (d *diagnosis) dialed(c *cause) string {
 	return fmt.Sprintf("The program opened %s: have net/http use them again (read each response to its end and close it; raise MaxIdleConnsPerHost of the Transport). ", format.Plural(opened, "connection", "connections"))
 }
 
-// fewerCalls is the advice on short system calls.
-const fewerCalls = "Make fewer, larger calls: a buffer does that for writes and reads."
+// fewerCalls returns the advice on the short system calls of a cause, by the longest of them. A
+// buffer makes fewer of those that read or write; a file or directory has its own of most others.
+func (d *diagnosis) fewerCalls(c *cause) string {
+	r := d.calls(c)
+	switch {
+	case r == nil || !slices.ContainsFunc(byName, func(part string) bool { return strings.Contains(r.Call, part) }):
+		return "Make fewer, larger calls: a buffer does that for writes and reads."
+	case c.alone > 0:
+		return "Each file or directory has its own calls (" + r.Call + "): have several goroutines make them at a time, or make fewer."
+	}
+	return "Each file or directory has its own calls (" + r.Call + "): make fewer."
+}
+
+// byName are parts of the names of system calls that find, open, describe and change files and
+// directories.
+var byName = []string{"open", "creat", "close", "stat", "dir", "dents", "link", "rename", "chmod", "chown", "utime", "access", "truncate", "findfirst", "findnext", "fileinfo", "fileattr", "deletefile", "movefile"}
 
 // hotPlaces returns where a group of goroutines ran most, with the callers.
 func (d *diagnosis) hotPlaces(group string) []timeline.Place {
@@ -1003,7 +1017,7 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 	}
 	if calls > 0 {
 		parts = append(parts, "were in system calls under it for "+format.Percent(calls, d.l.Capacity))
-		f.Advice = strings.Replace(f.Advice, "were running", "were running or in system calls", 1) + " " + fewerCalls
+		f.Advice = strings.Replace(f.Advice, "were running", "were running or in system calls", 1) + " " + d.fewerCalls(c)
 		without(f, "the waits and the calls", "without the code around the calls")
 	}
 	if last := len(parts) - 1; last > 0 {

@@ -112,6 +112,9 @@ type Row struct {
 	// Callee is the function that Site called, for system calls and waits for them, such as
 	// os.(*File).Sync. It comes from the call chain that accounts for most of Time.
 	Callee string `json:"callee,omitempty"`
+	// Call is the system call of that call chain, as package syscall, or the package of
+	// golang.org/x/sys, names it, in lower case: "read", "getdents", "createfile".
+	Call string `json:"call,omitempty"`
 	// Wait is what the goroutine that ran next had waited for, as in timeline.Wait. For code,
 	// it is the kind of lock whose methods contained samples of the CPU profiler: goroutines
 	// spun for the lock or woke others.

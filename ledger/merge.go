@@ -69,6 +69,9 @@ func Merge(ledgers ...*Ledger) (*Ledger, error) {
 			if sum.Callee != r.Callee {
 				sum.Callee = ""
 			}
+			if sum.Call != r.Call {
+				sum.Call = ""
+			}
 			sum.All = sum.All && r.All
 			ok = ok && sum.add(&r)
 		}

@@ -579,7 +579,7 @@ func (o *Observer) Ledger() *Ledger {
 				f.Callers = callers
 			}
 			if calls {
-				f.Callee = callee(s)
+				f.Callee, f.Call = callee(s), systemCall(s)
 			}
 			if f.Category == Code && time.Duration(f.blocked) < f.Time/2 && shares(s) {
 				f.Shared = f.Time
@@ -746,6 +746,26 @@ func callee(s *timeline.Stack) string {
 	if s != nil {
 		if i := slices.Index(s.Frames, s.Site()); i > 0 {
 			return s.Frames[i-1].Func
+		}
+	}
+	return ""
+}
+
+// systemCall returns the name of the system call in which a call chain ends, or "".
+func systemCall(s *timeline.Stack) string {
+	if s == nil {
+		return ""
+	}
+	for _, f := range s.Frames {
+		switch pkg := symbol.Package(f.Func); pkg {
+		case "syscall", "internal/syscall/unix", "internal/syscall/windows", "golang.org/x/sys/unix", "golang.org/x/sys/windows":
+			if name := strings.ToLower(f.Func[len(pkg)+1:]); !strings.HasPrefix(strings.TrimPrefix(name, "raw"), "syscall") {
+				return name
+			}
+		default:
+			if !strings.HasPrefix(pkg, "runtime") && !strings.HasPrefix(pkg, "internal/runtime") {
+				return ""
+			}
 		}
 	}
 	return ""

@@ -135,6 +135,23 @@ func TestSharedCode(t *testing.T) {
 	}
 }
 
+func TestSystemCall(t *testing.T) {
+	for want, s := range map[string]*timeline.Stack{
+		"read":       chain("syscall.Syscall", "syscall.read", "syscall.Read", "internal/poll.(*FD).Read", "main.get"),
+		"fstatat":    chain("syscall.RawSyscall6", "internal/syscall/unix.Fstatat", "os.(*File).Stat", "main.get"),
+		"flock":      chain("internal/runtime/syscall.Syscall6", "golang.org/x/sys/unix.Syscall", "golang.org/x/sys/unix.Flock", "main.get"),
+		"createfile": chain("runtime.syscall_syscalln", "syscall.SyscallN", "syscall.CreateFile", "main.get"),
+		"":           chain("main.get", "syscall.read"),
+	} {
+		if got := systemCall(s); got != want {
+			t.Errorf("%v: %q, want %q", s, got, want)
+		}
+	}
+	if systemCall(nil) != "" {
+		t.Error("no call chain has a system call")
+	}
+}
+
 // What runs up to the end of a fork is the system call that forks, and not code. A goroutine that all
 // others are woken with waited for the last one to arrive.
 func TestForkAndBroadcast(t *testing.T) {
