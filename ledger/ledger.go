@@ -209,7 +209,8 @@ type Ledger struct {
 	// largest first. They are set only with [Options.Stacks] and are not part of the JSON form.
 	Stacks []Stack `json:"-"`
 	// Queue is the time in ns·goroutines in which goroutines were ready while all processors
-	// were in use. Queued is the time in ns in which there was at least one such goroutine.
+	// were in use, without those of the tracer and the runtime. Queued is the time in ns in
+	// which there was at least one such goroutine.
 	Queue  time.Duration `json:"queue"`
 	Queued time.Duration `json:"queued"`
 	// Offered is the time in ns by number of running and ready goroutines, starting at 0. The

@@ -150,6 +150,21 @@ func TestQueueSums(t *testing.T) {
 	})
 }
 
+// The tracer's goroutines and the runtime's may be ready, but are not what the program would run on
+// more processors.
+func TestQueueIsThatOfTheProgram(t *testing.T) {
+	for kind, want := range map[timeline.Kind]time.Duration{timeline.Application: 100_000, timeline.GC: 100_000, timeline.Runtime: 0, timeline.Tracer: 0} {
+		o := NewObserver(Options{})
+		show := player(o, 1)
+		show(1000, &timeline.Goroutine{ID: 1, Index: 0, Func: "main.run"}, timeline.Running, nil)
+		show(1000, &timeline.Goroutine{ID: 2, Index: 1, Kind: kind, Func: "other"}, timeline.Runnable, nil)
+		o.End(101_000)
+		if l := o.Ledger(); l.Queue != want || l.Queued != want {
+			t.Errorf("%s: a queue of %v for %v, want %v", kind, l.Queue, l.Queued, want)
+		}
+	}
+}
+
 // A short gap is the scheduler's if others are ready when it ends, or if the only processor runs a
 // goroutine that was ready before. Otherwise it belongs to what made the goroutine ready.
 func TestShortGaps(t *testing.T) {

@@ -53,6 +53,7 @@ type Observer struct {
 	stopper  *timeline.Goroutine
 	stopped  *timeline.Stack // where the program last had the runtime stop the world
 	ready    int64           // goroutines
+	queuing  int64           // those of them that are not the tracer's or the runtime's
 	running  int64           // goroutines with a slot
 	// queue is in ns·goroutines. It grows only while all slots are occupied, so each running
 	// goroutine gets 1/procs of it: part is the sum of these.
@@ -84,6 +85,7 @@ type member struct {
 	slicesThere uint16 // on that thread, up to pinnedSlices + 1
 	on          bool   // it runs
 	isReady     bool
+	queues      bool // it is ready, and not the tracer's or the runtime's
 	c, call     bool // in C, in a system call
 	inAssist    bool
 	locked      bool     // it waits for a lock
@@ -136,12 +138,12 @@ func (o *Observer) advance(t timeline.Time) {
 		o.lockedTime += dt
 	}
 	n := o.running
-	if o.ready > 0 {
-		n += o.ready
+	if o.queuing > 0 {
+		n += o.queuing
 		if o.empty == 0 && o.procs > 0 {
 			o.queued += dt
-			o.queue += dt * timeline.Time(o.ready)
-			o.part += float64(dt*timeline.Time(o.ready)) * o.inverse
+			o.queue += dt * timeline.Time(o.queuing)
+			o.part += float64(dt*timeline.Time(o.queuing)) * o.inverse
 		}
 	}
 	if n >= int64(len(o.offered)) {
@@ -344,6 +346,10 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		m.isReady = true
 		m.ready.begin(o.now)
 		o.ready++
+		if m.base != catTracer && m.base != catRuntime {
+			m.queues = true
+			o.queuing++
+		}
 		if o.empty > 0 {
 			if o.history.becomes(m); o.history.full() {
 				o.fold()
@@ -353,6 +359,10 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	if m.isReady && t.To != timeline.Runnable {
 		m.isReady = false
 		o.ready--
+		if m.queues {
+			m.queues = false
+			o.queuing--
+		}
 		if runs {
 			o.enter(m)
 		}

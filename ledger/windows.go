@@ -127,7 +127,7 @@ func (o *Observer) fork(at, length timeline.Time) *Observer {
 	if o.procs > 0 {
 		n.setProcs(o.procs)
 	}
-	n.slots, n.gaps, n.empty, n.running, n.ready = slices.Clone(o.slots), o.gaps, o.empty, o.running, o.ready
+	n.slots, n.gaps, n.empty, n.running, n.ready, n.queuing = slices.Clone(o.slots), o.gaps, o.empty, o.running, o.ready, o.queuing
 	for i := range n.slots {
 		n.slots[i].mark, n.slots[i].locked, n.slots[i].pending = mark{}, 0, nil
 	}
