@@ -189,6 +189,8 @@ func TestPlacesOfTheProgramAreFirst(t *testing.T) {
 	}}
 	f := diagnose.New(diagnose.Results{Ledger: l, Contention: &contention.Profile{Duration: time.Second, Pairs: []contention.Wait{
 		{Kind: contention.SelectKind, Waiter: waiter, Owner: owner, Contentions: 1, Blamed: time.Millisecond},
+		// The goroutines of a handler also wait for one another.
+		{Kind: contention.MutexKind, Waiter: contention.Party{Group: library.Func, Stack: stackOf("main.handle", 3)}, Owner: owner, Contentions: 9, Blamed: time.Second},
 	}}}).Findings[0]
 	if len(f.Where) != 2 || f.Where[0].Func != asks.Func || f.Where[1] != library {
 		t.Errorf("%s %v", f.Title, f.Where)
