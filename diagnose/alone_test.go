@@ -195,6 +195,46 @@ func TestShortGoroutinesComeFirst(t *testing.T) {
 	}
 }
 
+// Goroutines of half a microsecond come before the collector if the program switches between them all
+// the time, though others run for longer.
+func TestSwitchingToShortGoroutinesComesFirst(t *testing.T) {
+	const ms = time.Millisecond
+	for slices, kind := range map[int64]verdict.Kind{400_000: diagnose.Tiny, 100_000: diagnose.Collector} {
+		found := diagnose.New((&made{
+			rows: []ledger.Row{
+				{Category: ledger.GCWorker, Time: 700 * ms, Count: 9, Queue: time.Second},
+				{Category: ledger.Code, Group: "main.check", Time: 100 * ms, Count: 200_000},
+				{Category: ledger.Scheduler, Group: "main.check", Site: placeOf("main.handle", 7), Wait: "created", Waker: "main.work", Time: 150 * ms, Count: 200_000},
+			},
+			boxes: []bottle.Box{
+				{Kind: bottle.Application, Group: "main.check", Goroutines: 200_000, Running: 100 * ms, SelfParallelism: 1},
+				{Kind: bottle.Application, Group: "main.work", Goroutines: 2, Running: 1050 * ms, SelfParallelism: 1.5},
+			},
+			change: func(r *diagnose.Results) { r.Ledger.Born, r.Ledger.Slices = 200_002, slices },
+		}).results(t)).Findings
+		if f := &found[0]; f.Kind != kind {
+			t.Errorf("%d slices: %s: %s, want %s", slices, f.Kind, f.Title, kind)
+		}
+	}
+}
+
+// Few goroutines that run all the time are one cause, whether or not others run beside them.
+func TestTooFewGoroutinesAreOneCause(t *testing.T) {
+	const ms = time.Millisecond
+	r := (&made{
+		rows: []ledger.Row{
+			{Category: ledger.NoWork, Beside: "main.loop", Time: 800 * ms, Count: 9},
+			{Category: ledger.Idle, Group: "main.main", Site: placeOf("main.main", 7), Wait: "chan-send", Waker: "main.loop", Beside: ledger.Several, Time: 400 * ms, Count: 9},
+		},
+		boxes:  []bottle.Box{{Kind: bottle.Application, Group: "main.loop", Goroutines: 2, Running: 1960 * ms, SelfParallelism: 2}},
+		change: func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 4, 4*time.Second },
+	}).results(t)
+	v := diagnose.New(r)
+	if want := "Too few goroutines: while the 2 of main.loop ran, 2.00 at a time, other processors had nothing to do: 30% of the capacity."; len(v.Findings) != 1 || v.Findings[0].Title != want {
+		t.Errorf("%d findings, the first: %s", len(v.Findings), v.Findings[0].Title)
+	}
+}
+
 // Without a wait for something outside, goroutines run at the same time that it let run one by one.
 // The processors that these left idle are used then, too.
 func TestBoundIfGoroutinesThenOverlap(t *testing.T) {

@@ -568,8 +568,15 @@ func (d *diagnosis) mergePieces() {
 }
 
 // mergeAlone makes one cause of the groups that ran alone, if these are many, each for a small part
-// of the time: then the program offers too little work at a time, whatever it does.
+// of the time: then the program offers too little work at a time, whatever it does. If a group ran
+// nearly all of the time that has fewer goroutines than there are processors, they are too few, also
+// while others ran beside them.
 func (d *diagnosis) mergeAlone() {
+	for _, c := range d.causes {
+		if c.kind == Serial && d.areFew(c.name) && d.busy(c.name) {
+			c.takeIf(d.causeOf(key{kind: Starved}), d.l, func(*ledger.Row) bool { return true })
+		}
+	}
 	var sum, largest time.Duration
 	for _, c := range d.causes {
 		if c.kind == Serial {
@@ -585,6 +592,13 @@ func (d *diagnosis) mergeAlone() {
 			into.take(c)
 		}
 	}
+}
+
+// areFew reports whether the goroutines of a group run at the same time, but are fewer than the
+// processors.
+func (d *diagnosis) areFew(group string) bool {
+	b := d.boxes[group]
+	return b != nil && b.SelfParallelism > 1.5 && b.Goroutines < d.l.Procs
 }
 
 // mergeSites adds up the causes of one kind if no place has two thirds of their total. Long system

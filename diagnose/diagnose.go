@@ -189,7 +189,7 @@ func ratio(a, b time.Duration) float64 {
 // What package testing and the tracer do comes last.
 func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 	switch {
-	case f.Kind == Tiny && slices.ContainsFunc(f.Where, d.own) && (f.Share >= 0.1 || d.tiny[c.name] && sum(d.ranTiny()) >= d.manyTiny()):
+	case f.Kind == Tiny && slices.ContainsFunc(f.Where, d.own) && (f.Share >= 0.1 || d.tiny[c.name] && d.mostAreTiny(f.Lost)):
 		return 1<<62 + f.Lost
 	case c.queue, c.spun:
 		return f.Lost + d.l.Capacity/5
@@ -279,6 +279,14 @@ func (d *diagnosis) fights() bool { return d.shared >= d.l.Capacity/4 }
 // ready, but may only wait for others: that they are many does not show that there is work for more
 // processors.
 func (d *diagnosis) mostlyYields() bool { return d.yields >= 1000 && d.yields > d.l.Slices/2 }
+
+// mostAreTiny reports whether goroutines that are too short are what the program does, or what it
+// switches between.
+func (d *diagnosis) mostAreTiny(lost time.Duration) bool {
+	ran := sum(d.ranTiny())
+	_, switching := d.shortSlices()
+	return ran >= d.manyTiny() || switching && lost+ran >= d.l.Capacity/8
+}
 
 // manyTiny is the running time of goroutines that are too short from which they are what the
 // program does.

@@ -844,7 +844,7 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 			break
 		}
 	}
-	if b := d.boxes[c.name]; b != nil && b.SelfParallelism > 1.5 && b.Goroutines < d.l.Procs {
+	if b := d.boxes[c.name]; d.areFew(c.name) {
 		f.Kind = Starved
 		f.Title = fmt.Sprintf("Too few goroutines: while the %d of %s ran, %s at a time, other processors had nothing to do: %s of the capacity.", b.Goroutines, name, format.Number(b.SelfParallelism), lost)
 		f.Advice = fmt.Sprintf("Divide the work among more goroutines (there are %s).", format.Plural(d.l.Procs, "processor", "processors"))
