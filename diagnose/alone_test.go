@@ -914,6 +914,22 @@ func TestOwnerThatRunsAllTheTimeIsNoBound(t *testing.T) {
 	}
 }
 
+// Without the system calls under a lock, the goroutine that makes them runs for less time, too.
+func TestCallsUnderALockAreNoBound(t *testing.T) {
+	const ms = time.Millisecond
+	r := (&made{
+		rows: []ledger.Row{
+			{Category: ledger.Idle, Group: "main.add", Site: placeOf("main.add", 3), Wait: "mutex", Waker: "main.add", WakerSite: placeOf("main.add", 9), Beside: "main.add", Time: 1000 * ms, Count: 9},
+			{Category: ledger.Syscall, Group: "main.add", Site: placeOf("main.add", 5), Time: 900 * ms, Count: 90_000},
+		},
+		boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.add", Goroutines: 1, Running: 500 * ms, SelfParallelism: 1}},
+		waits: []contention.Wait{{Kind: contention.MutexKind, Waiter: contention.Party{Group: "main.add", Stack: stackOf("main.add", 3)}, Waited: 5 * time.Second, Contentions: 9}},
+	}).results(t)
+	if f := diagnose.New(r).Findings[0]; f.Lost != 1900*ms || !strings.HasPrefix(f.Basis, "20.0 times as fast without the waits and the calls") {
+		t.Errorf("%s: %s (%s)", f.Kind, f.Title, f.Basis)
+	}
+}
+
 // The operating system may let the collector wait for the world to stop: the program does not.
 func TestLateStopsComeLast(t *testing.T) {
 	const ms = time.Millisecond

@@ -122,7 +122,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		if f.Title = idles("Waiting for "+what, at, lost, times); ratio(busy, d.l.Capacity) >= 0.01 {
 			f.Title = fmt.Sprintf("Long "+what+" at %s held processors for %s%s.", at, d.taken(busy, c.lost-c.alone-busy), times)
 		}
-		f.Advice = "Have more of them under way at a time, or fewer (fsync, small reads)."
+		f.Advice = moreCalls
 		if c.lost-c.alone-busy < busy/4 {
 			f.Advice = "Make fewer, larger calls. If they usually take less time, other programs may have used the processors."
 		}
@@ -326,11 +326,11 @@ func (d *diagnosis) forCommands(c *cause) bool {
 }
 
 // stays returns the longest running time of a goroutine if repairs of a cause shorten waits
-// alone, or 0.
+// alone, not system calls, or 0.
 func (d *diagnosis) stays(c *cause) time.Duration {
 	switch c.kind {
 	case Lock:
-		if d.ownerRuns(c) > 0 {
+		if d.ownerRuns(c) > 0 || d.timesOf(c)[ledger.Syscall] >= d.l.Capacity/100 {
 			return 0
 		}
 		fallthrough
@@ -469,12 +469,18 @@ func (d *diagnosis) fewerCalls(c *cause) string {
 	r := d.calls(c)
 	switch {
 	case r == nil || !slices.ContainsFunc(byName, func(part string) bool { return strings.Contains(r.Call, part) }):
+		if c.kind == Syscalls && c.blocked > (c.lost-c.alone-c.blocked)/2 {
+			return moreCalls
+		}
 		return "Make fewer, larger calls: a buffer does that for writes and reads."
 	case c.alone > 0:
 		return "Each file or directory has its own calls (" + r.Call + "): have several goroutines make them at a time, or make fewer."
 	}
 	return "Each file or directory has its own calls (" + r.Call + "): make fewer."
 }
+
+// moreCalls is the advice on system calls that wait.
+const moreCalls = "Have more of them under way at a time, or fewer (fsync, small reads)."
 
 // byName are parts of the names of system calls that find, open, describe and change files and
 // directories.
