@@ -845,6 +845,42 @@ func TestLimitIsBoundedBySleeps(t *testing.T) {
 	}
 }
 
+// A goroutine that waits at a semaphore until all that it started are done waits as for a
+// sync.WaitGroup; one that needs a place for each of them waits as often as it starts one.
+func TestSemaphoreThatJoins(t *testing.T) {
+	const ms = time.Millisecond
+	for waits, want := range map[int64]verdict.Kind{5: diagnose.Serial, 90: diagnose.Limit} {
+		r := (&made{
+			rows: []ledger.Row{{Category: ledger.Idle, Group: "main.main", Site: placeOf("main.main", 9), Wait: "semaphore", Waker: "main.work", WakerSite: placeOf("main.work", 5), Beside: "main.work", Time: 300 * ms, Count: waits},
+				{Category: ledger.Idle, Group: "main.work", Site: placeOf("main.main", 8), Wait: "created", Waker: "main.main", WakerSite: placeOf("main.main", 8), Beside: "main.work", Time: 300 * ms, Count: 9}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.work", Goroutines: 100, Running: time.Second, SelfParallelism: 1}, {Kind: bottle.Application, Group: "main.main", Goroutines: 1}},
+			pairs: []contention.Wait{{Kind: contention.SemaphoreKind, Waiter: contention.Party{Group: "main.main", Stack: stackOf("main.main", 9)}, Owner: contention.Party{Group: "main.work", Stack: stackOf("main.work", 5)}, Blamed: 300 * ms, Contentions: waits}},
+		}).results(t)
+		if f := diagnose.New(r).Findings[0]; f.Kind != want || f.Lost != 600*ms {
+			t.Errorf("%d waits: %s, %s", waits, f.Kind, f.Title)
+		}
+	}
+}
+
+// A channel of places is a limit, too, for goroutines that start others of their group, as a walk
+// over directories does. Where they also wait for what others send, it is their results.
+func TestLimitOfGoroutinesThatStartOthers(t *testing.T) {
+	const ms = time.Millisecond
+	for received, want := range map[int64]verdict.Kind{0: diagnose.Limit, 9: diagnose.Sleep} {
+		wait := contention.Wait{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.walk", Stack: stackOf("main.walk", 3)}, Owner: contention.Party{Group: "main.walk", Stack: stackOf("main.walk", 4)}, Waited: 8 * time.Second, Blamed: 8 * time.Second, Contentions: 99}
+		receive := contention.Wait{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: "main.walk", Stack: stackOf("main.walk", 4)}, Waited: ms, Contentions: received}
+		r := (&made{
+			rows: []ledger.Row{{Category: ledger.Outside, Group: "main.walk", Site: placeOf("main.walk", 7), Wait: "sleep", Beside: ledger.None, Time: 1800 * ms, Count: 99},
+				{Category: ledger.Idle, Group: "main.walk", Site: placeOf("main.walk", 6), Wait: "created", Waker: "main.walk", WakerSite: placeOf("main.walk", 6), Beside: "main.walk", Time: ms, Count: 9}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.walk", Goroutines: 100, Waiting: map[string]time.Duration{"sleep": 2 * time.Second}}},
+			waits: []contention.Wait{wait, receive}, pairs: []contention.Wait{wait},
+		}).results(t)
+		if f := diagnose.New(r).Findings[0]; f.Kind != want {
+			t.Errorf("%d waits to receive: %s, %s", received, f.Kind, f.Title)
+		}
+	}
+}
+
 // What runs under a lock on behalf of others keeps their connections waiting, too.
 func TestNetworkBehindLock(t *testing.T) {
 	const ms = time.Millisecond

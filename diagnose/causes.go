@@ -32,6 +32,7 @@ type diagnosis struct {
 	lockAge    map[timeline.Place]int            // by place that acquires a lock: its position among these
 	limits     map[string]timeline.Place         // by group: where it waits at a semaphore
 	limitAt    map[timeline.Place]*limit
+	joined     map[timeline.Place]bool          // semaphores that are not limits: see joins
 	waitsFrom  map[timeline.Place]bool          // where goroutines wait for others
 	barriers   map[timeline.Place]bool          // where goroutines of one group wait until one of them wakes all
 	behalf     map[string]served                // by group: see servedBy
@@ -39,7 +40,7 @@ type diagnosis struct {
 	handler    map[string]string                // by group: see findHandlers
 	tiny       map[string]bool                  // groups of many goroutines with almost no work each
 	short      map[string]bool                  // and with so little work that waiting for them may cost as much
-	grown      map[string]bool                  // groups whose goroutines start others of the group
+	startedBy  map[string]map[string]bool       // by group: the groups whose goroutines start it
 	stops      map[timeline.Place]time.Duration // time for which the program stopped the world there, except for the collector
 	sums                                        // of the rows
 	asked      map[timeline.Place]int64         // the program's own calls for a collection, by place; 0 if it only yields there
@@ -178,7 +179,7 @@ func (d *diagnosis) index() {
 	d.behalf, d.above = map[string]served{}, map[served][]timeline.Place{}
 	d.boxes, d.code, d.locks, d.limits, d.byKey = map[string]*bottle.Box{}, map[string][]int{}, map[timeline.Place]timeline.Place{}, map[string]timeline.Place{}, map[key]*cause{}
 	d.barriers, d.waitsFrom = map[timeline.Place]bool{}, map[timeline.Place]bool{}
-	d.lockAge, d.grown = map[timeline.Place]int{}, map[string]bool{}
+	d.lockAge, d.startedBy = map[timeline.Place]int{}, map[string]map[string]bool{}
 	d.tiny, d.short, d.stops = map[string]bool{}, map[string]bool{}, map[timeline.Place]time.Duration{}
 	d.sums = sums{of: map[ledger.Category]time.Duration{}, ran: map[string]ran{}, at: map[visited]visits{}}
 	d.asked = map[timeline.Place]int64{}
@@ -250,9 +251,10 @@ func (d *diagnosis) index() {
 				d.union(r.Site, r.WakerSite)
 			}
 		case r.Wait == timeline.WaitCreated.String():
-			if r.Waker == r.Group {
-				d.grown[r.Group] = true
+			if d.startedBy[r.Group] == nil {
+				d.startedBy[r.Group] = map[string]bool{}
 			}
+			d.startedBy[r.Group][r.Waker] = true
 			if g.started == nil && d.own(r.Site) {
 				g.started = r
 			}
@@ -1062,7 +1064,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Runtime}, true
 	case w == timeline.WaitGC.String(), w == timeline.WaitYield.String() && d.asked[r.Site] > 0:
 		return key{kind: Collector}, true
-	case w == timeline.WaitSemaphore.String():
+	case w == timeline.WaitSemaphore.String() && !d.joined[r.Site]:
 		return key{kind: Limit, place: r.Site}, true
 	case d.limitAt[r.Site] != nil && d.limitAt[r.Site].sort != workers && isTurn(w) && r.Category != ledger.Scheduler:
 		return key{kind: Limit, place: r.Site}, true
@@ -1087,7 +1089,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	case r.Category == ledger.Outside:
 		return key{kind: Timer, place: d.behalfOf(r)}, true
 	case w == timeline.WaitCreated.String():
-		if site, ok := d.limits[r.Waker]; ok {
+		if site, ok := d.limits[r.Waker]; ok && !d.joined[site] && symbol.Enclosing(site.Func) == symbol.Enclosing(r.Site.Func) {
 			return key{kind: Limit, place: site}, true
 		}
 	}
@@ -1101,7 +1103,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: HandOver}, true
 	case ran == ledger.Several:
 		return key{kind: Starved}, true
-	case r.Wait == timeline.WaitOnce.String(), r.Wait == timeline.WaitWaitGroup.String() && r.Group == r.Beside && !d.grown[ran]:
+	case r.Wait == timeline.WaitOnce.String(), r.Wait == timeline.WaitWaitGroup.String() && r.Group == r.Beside && !d.startedBy[ran][ran]:
 		return key{kind: once, place: r.Site, name: ran}, true
 	case r.Wait == timeline.WaitWaitGroup.String() && d.short[ran]:
 		return key{kind: Tiny, name: ran}, true

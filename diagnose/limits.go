@@ -51,7 +51,7 @@ const (
 
 // findLimits finds limits among all waits that were ended by a goroutine.
 func (d *diagnosis) findLimits() {
-	d.limitAt = map[timeline.Place]*limit{}
+	d.limitAt, d.joined = map[timeline.Place]*limit{}, map[timeline.Place]bool{}
 	if d.Contention == nil {
 		return
 	}
@@ -74,12 +74,11 @@ func (d *diagnosis) findLimits() {
 			sort = connections
 		case p.Kind != contention.ChanSendKind && p.Kind != contention.ChanReceiveKind && p.Kind != contention.SelectKind && p.Kind != contention.CondKind:
 			continue
+		case p.Kind == contention.ChanSendKind && p.Waiter.Group == p.Owner.Group && !d.blocksAt(p.Owner.Stack):
+			sort = semaphores
 		// Goroutines that divide their work among others wait for these without any limit.
-		case p.Waiter.Group == p.Owner.Group && !d.grown[p.Waiter.Group] && !d.blocksAt(p.Owner.Stack):
+		case p.Waiter.Group == p.Owner.Group && !d.startedBy[p.Waiter.Group][p.Waiter.Group] && !d.blocksAt(p.Owner.Stack):
 			sort = tokens
-			if p.Kind == contention.ChanSendKind {
-				sort = semaphores
-			}
 		case (p.Kind == contention.ChanSendKind || p.Kind == contention.SelectKind && d.receivesAt(p.Owner.Stack)) && p.Waiter.Group != p.Owner.Group:
 			sort = workers
 		}
@@ -113,7 +112,11 @@ func (d *diagnosis) findLimits() {
 				most = l
 			}
 		}
-		if most.sort != 0 && most.waited > all/2 && !(most.sort == workers && d.isOne(most)) {
+		switch {
+		case most.sort == 0 || most.waited <= all/2 || most.sort == workers && d.isOne(most):
+		case d.joins(most):
+			d.joined[place] = true
+		default:
 			d.limitAt[place] = most
 		}
 	}
@@ -137,6 +140,22 @@ func (d *diagnosis) isOne(l *limit) bool {
 		}
 	}
 	return false
+}
+
+// joins reports whether goroutines wait at a semaphore until those that they have started are done,
+// as for a sync.WaitGroup: each of these ends no wait but the last. Those that each need a place
+// before they start end one wait each.
+func (d *diagnosis) joins(l *limit) bool {
+	if l.sort != semaphores || l.channel {
+		return false
+	}
+	started := 0
+	for group := range l.holders {
+		if b := d.boxes[group]; b != nil && d.startedBy[group][l.waiters] {
+			started += b.Goroutines
+		}
+	}
+	return l.count < int64(started)/4
 }
 
 // blocksAt reports whether goroutines also wait for a channel at the place of a call chain, as
