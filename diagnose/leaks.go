@@ -1,7 +1,9 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
@@ -64,6 +66,12 @@ func (d *diagnosis) leaks() (verdict.Finding, bool) {
 	}
 	f.Title = fmt.Sprintf("Goroutines are started and do not end: at the end, %s of %s %s waited at %s.", format.Count(most.count), format.Count(all), format.Func(most.group), short(most.place))
 	f.Advice = "Find out what they wait for, and who should end it (a context, a closed channel)."
+	if !d.own(most.place) { // a library started them for the program
+		f.Where = append(d.places(d.servedBy(most.group).place), f.Where...)
+		if strings.HasPrefix(most.group, "net/http.(*persistConn).") {
+			f.Advice = cmp.Or(strings.TrimSpace(d.opened()), f.Advice)
+		}
+	}
 	return f, true
 }
 

@@ -158,6 +158,25 @@ func TestLeaks(t *testing.T) {
 	}
 }
 
+// Goroutines of net/http that do not end have a connection each, which the program opens.
+func TestLeakOfConnections(t *testing.T) {
+	const writes = "net/http.(*persistConn).writeLoop"
+	writer := contention.Party{Group: writes, Stack: &contention.Stack{Frames: []contention.Frame{{Func: writes, File: "/go/src/net/http/transport.go", Line: 7}}}}
+	get := contention.Party{Group: "main.main", Stack: stackOf("net/http.(*persistConn).roundTrip", 9, "main.get", 3)}
+	get.Stack.Frames[0].File = "/go/src/net/http/transport.go"
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Born: 600, Rows: []ledger.Row{{Category: ledger.Code, Group: "main.main", Time: 2 * time.Second, Count: 1}}}
+	graph := &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{{Group: writes, Kind: bottle.Application, Goroutines: 200}, {Group: "net/http.(*Transport).startDialConnForLocked.func1", Kind: bottle.Application, Goroutines: 200}}}
+	f := diagnose.New(diagnose.Results{Ledger: l, Graph: graph, Contention: &contention.Profile{
+		Duration:   time.Second,
+		Unfinished: []contention.Wait{{Kind: contention.SelectKind, Waiter: writer, Contentions: 200, Waited: 200 * 500, Longest: 1000}},
+		Waits:      []contention.Wait{{Kind: contention.SelectKind, Waiter: get, Contentions: 200}},
+		Pairs:      []contention.Wait{{Kind: contention.SelectKind, Waiter: get, Owner: writer, Contentions: 200, Blamed: time.Second}},
+	}}).Findings[0]
+	if f.Kind != diagnose.Leak || len(f.Where) == 0 || f.Where[0] != placeOf("main.get", 3) || !strings.HasPrefix(f.Advice, "The program opened 200 connections: ") {
+		t.Errorf("%s: %s %v %s", f.Kind, f.Title, f.Where, f.Advice)
+	}
+}
+
 // A row is not always about the goroutine that it names.
 func TestRowsMayConcernOtherGoroutines(t *testing.T) {
 	at := timeline.Place{Func: "main.work", File: "/src/main.go", Line: 7}

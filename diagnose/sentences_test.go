@@ -265,7 +265,7 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{calls(placeOf("net/http.(*persistConn).writeLoop", 3), 600*ms)}, boxes: []bottle.Box{box("net/http.(*Transport).startDialConnForLocked.func1", 1000, 0, 1)},
 			waits:    []contention.Wait{wait(contention.SelectKind, stackOf("net/http.(*persistConn).roundTrip", 9, "main.take", 3))},
 			sentence: "System calls in the standard library held processors for 30% of the capacity (600,000 calls of 1 µs), most in main.serve (30%).",
-			advice:   "The program opened 1,000 connections: have net/http use them again (read each response to its end and close it; raise MaxIdleConnsPerHost of the Transport). Make fewer, larger calls: a buffer does that for writes and reads."},
+			advice:   "The program opened 1,000 connections: have net/http use them again (one Client for all; read each response to its end and close it; raise MaxIdleConnsPerHost of the Transport). Make fewer, larger calls: a buffer does that for writes and reads."},
 		{rows: []ledger.Row{calls(placeOf("main.read", 3), 600*ms)}, sentence: "System calls at main.read main.go:3 held processors for 30% of the capacity (600,000 calls of 1 µs)."},
 		{rows: []ledger.Row{{Category: ledger.Syscall, Group: "main.serve", Site: placeOf("main.run", 3), Callee: "os/exec.(*Cmd).Run", Time: 600 * ms, Count: 30_000}, {Category: ledger.NoWork, Beside: "main.serve", Time: time.Second, Count: 1}},
 			sentence: "Starting commands (os/exec) at main.run main.go:3 held processors for 30% of the capacity (30,000 calls of 20 µs); while main.serve ran alone, the other processors had nothing to do for 50%."},

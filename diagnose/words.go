@@ -446,6 +446,11 @@ func (d *diagnosis) dialed(c *cause) string {
 	if d.Contention == nil || d.windowed() || !slices.ContainsFunc(c.rows, func(i int) bool { return strings.HasPrefix(d.l.Rows[i].Site.Func, "net/http.") }) {
 		return ""
 	}
+	return d.opened()
+}
+
+// opened is dialed for any cause in net/http.
+func (d *diagnosis) opened() string {
 	var opened, requests int64
 	for group, b := range d.boxes {
 		if strings.HasPrefix(group, "net/http.(*Transport).") && strings.Contains(group, "ialConnFor") {
@@ -460,7 +465,7 @@ func (d *diagnosis) dialed(c *cause) string {
 	if opened < 100 || opened < requests/4 { // a request waits until it is written, and for its response
 		return ""
 	}
-	return fmt.Sprintf("The program opened %s: have net/http use them again (read each response to its end and close it; raise MaxIdleConnsPerHost of the Transport). ", format.Plural(opened, "connection", "connections"))
+	return fmt.Sprintf("The program opened %s: have net/http use them again (one Client for all; read each response to its end and close it; raise MaxIdleConnsPerHost of the Transport). ", format.Plural(opened, "connection", "connections"))
 }
 
 // fewerCalls returns the advice on the short system calls of a cause, by the longest of them. A
@@ -964,7 +969,7 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 	row := d.lockRow(c.place)
 	defer func() {
 		if ran := d.ownerRuns(c); ran > 0 {
-			without(f, "these waits", fmt.Sprintf("if it is held for less time, because an owner ran for %s of the time", format.Percent(ran, d.Graph.Wall)))
+			without(f, "these waits", fmt.Sprintf("if it is held for less time, because its owners ran for %s of the time", format.Percent(ran, d.Graph.Wall)))
 		}
 		if row != nil && !d.windowed() && spunFor(row) || d.runsAt(c.place).spun > d.l.Capacity/20 { // a slice that ends in a wait for the lock may have been spinning for it
 			without(f, "the waits", "if part of the running is spinning for the lock")
