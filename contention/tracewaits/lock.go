@@ -79,7 +79,8 @@ const maxHistory = 1024
 // evictable is the unit in which old releases are dropped: the releases of one sum.
 const evictable = fanOut * fanOut * fanOut * fanOut
 
-// hold is a time in which a goroutine held a lock. The release that ended it makes it known.
+// hold is a time in which a goroutine held a lock. The release that ended it makes it known. There
+// may be very many, so the small fields are together.
 type hold struct {
 	from, to timeline.Time
 	coOwner                // the owner
@@ -88,23 +89,23 @@ type hold struct {
 	// foreign is set if another goroutine held the lock than the one that released it, or if it
 	// was another lock.
 	foreign   bool
-	prev      *hold         // the previous hold of the same lock, if that is certain
-	forgotten bool          // there was a prev, but it was evicted
-	start     timeline.Time // from, but not before the previous release
-	spans     []heldSpan    // spans since the previous release
-	whole     heldSpan      // of the owner, since start or the previous hold; see cutter.chained
+	forgotten bool // there was a prev, but it was evicted
 
 	// The waiter that the release woke:
 	queue    queue
-	asked    timeline.Time // when it entered the queue
 	requeued bool          // it is back after a futile wake-up
 	place    queuePlace    // its position in the queue when it came
 	handed   bool          // it was given the lock
-	wokenG   int64         // its goroutine,
-	again    bool          // which has blocked again
+	again    bool          // it has blocked again
+	asked    timeline.Time // when it entered the queue
+	wokenG   int64         // its goroutine
 	ran      timeline.Time // when it ran; 0 if not yet
 
-	with []coOwner // goroutines that held it together with the owner; last seen first
+	prev  *hold         // the previous hold of the same lock, if that is certain
+	start timeline.Time // from, but not before the previous release
+	spans []heldSpan    // spans since the previous release
+	whole *heldSpan     // of the owner, since start or the previous hold; see cutter.chained
+	with  []coOwner     // goroutines that held it together with the owner; last seen first
 }
 
 // queuePlace is the position at which a waiter enters a queue.
@@ -404,10 +405,10 @@ func earlier(a, b timeline.Time) timeline.Time {
 
 // durations keeps the latest maxDurations durations.
 type durations struct {
-	recent []timeline.Time
-	next   int
-	sorted []timeline.Time
-	fresh  int // number added since sorted was computed
+	recent    []timeline.Time
+	next      int32
+	fresh     int32         // number added since these were computed:
+	mid, high timeline.Time // the median and the third quartile
 }
 
 const maxDurations = 64
@@ -428,21 +429,24 @@ func (d *durations) merge(e *durations) {
 	}
 }
 
-// upper returns the third quartile and the number of durations. It is recomputed once half of the
-// durations have changed.
-func (d *durations) upper() (timeline.Time, int) { return d.quantile(3, 4) }
+// upper returns the third quartile and the number of durations.
+func (d *durations) upper() (timeline.Time, int) {
+	d.sort()
+	return d.high, len(d.recent)
+}
 
 // median returns the median and the number of durations.
-func (d *durations) median() (timeline.Time, int) { return d.quantile(1, 2) }
+func (d *durations) median() (timeline.Time, int) {
+	d.sort()
+	return d.mid, len(d.recent)
+}
 
-func (d *durations) quantile(part, of int) (timeline.Time, int) {
-	if len(d.recent) == 0 {
-		return 0, 0
+// sort computes the quantiles again if half of the durations have changed.
+func (d *durations) sort() {
+	if n := len(d.recent); 2*int(d.fresh) >= n && n > 0 || n < 8 && d.fresh > 0 {
+		var room [maxDurations]timeline.Time
+		sorted := room[:copy(room[:], d.recent)]
+		slices.Sort(sorted)
+		d.fresh, d.mid, d.high = 0, sorted[n/2], sorted[n*3/4]
 	}
-	if len(d.sorted) == 0 || 2*d.fresh >= len(d.recent) || len(d.recent) < 8 && d.fresh > 0 {
-		d.sorted = append(d.sorted[:0], d.recent...)
-		slices.Sort(d.sorted)
-		d.fresh = 0
-	}
-	return d.sorted[len(d.sorted)*part/of], len(d.recent)
 }

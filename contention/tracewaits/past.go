@@ -21,9 +21,12 @@ type past struct {
 	first timeline.Time // known from here
 	end   timeline.Time // to here
 	open  doing         // what it has done since
-	segs  []segment
-	room  *pastRoom  // nil once the goroutine is gone
-	few   [2]segment // room for segs until it first blocks
+	// did and active are those of the latest segment, which is far away in memory.
+	did    doing
+	active bool
+	segs   []segment
+	room   *pastRoom  // nil once the goroutine is gone
+	few    [2]segment // room for segs until it first blocks
 	*longPast
 }
 
@@ -111,7 +114,7 @@ func (p *past) add(to timeline.Time, did doing, c *cause) {
 		return
 	}
 	n := len(p.segs)
-	if n > 0 && p.segs[n-1] == (segment{p.segs[n-1].start, did, false}) && p.cause(n-1).same(c) && (c == nil || len(c.parts) <= 1) {
+	if p.did == did && !p.active && n > 0 && p.cause(n-1).same(c) && (c == nil || len(c.parts) <= 1) {
 		p.end = to
 		return
 	}
@@ -131,7 +134,7 @@ func (p *past) begin(to timeline.Time, did doing, active bool) {
 		p.segs = p.few[:0]
 	}
 	p.segs = append(p.segs, segment{p.end, did, active})
-	p.end = to
+	p.end, p.did, p.active = to, did, active
 	if p.causes != nil {
 		p.causes = append(p.causes, nil)
 	}
@@ -348,7 +351,7 @@ func (p *past) transition(t *timeline.Transition) {
 	}
 	if t.State.Alive() && t.State != timeline.Waiting && t.End > p.end { // waits: see addCut, addBlamed and finish
 		did, on, n := doingIn(t.State), active(t.State), len(p.segs)
-		if n > 0 && p.segs[n-1] == (segment{p.segs[n-1].start, did, on}) && p.cause(n-1) == nil {
+		if p.did == did && p.active == on && n > 0 && p.cause(n-1) == nil {
 			p.end = t.End
 		} else {
 			p.begin(t.End, did, on)

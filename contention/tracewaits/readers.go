@@ -68,6 +68,10 @@ func (s *readSection) trusted() bool { return s.wrong*20 <= s.right }
 
 // learn records that a goroutine asked for a lock at one site and released it at another.
 func (s *readSections) learn(ask, unlock *callSite, exclusive bool) {
+	if unlock.asked == ask && unlock.exclusive == exclusive {
+		return // as before
+	}
+	unlock.asked, unlock.exclusive = ask, exclusive
 	a, b := ask.frames, unlock.frames
 	n := inCommon(a, b)
 	if n == len(a) || n == len(b) {
@@ -279,7 +283,7 @@ func (o *Observer) judgeSections(l *tracedLock, h *hold) {
 }
 
 // seenBetween returns the observed holders of the lock from a to b, without overlaps.
-func (l *tracedLock) seenBetween(a, b timeline.Time) (out []heldSeen) {
+func (l *tracedLock) seenBetween(a, b timeline.Time) (out []coOwner) {
 	type part struct {
 		stretch
 		of int
@@ -295,7 +299,7 @@ func (l *tracedLock) seenBetween(a, b timeline.Time) (out []heldSeen) {
 	order.Stable(parts, func(x, y part) int { return cmp.Compare(x.start, y.start) })
 	for _, p := range parts {
 		if p.end > a {
-			s := l.seen[p.of]
+			s := l.seen[p.of].coOwner
 			s.from, s.to = max(p.start, a), p.end
 			out = append(out, s)
 			a = p.end

@@ -23,6 +23,10 @@ type callSite struct {
 	pseudoFor timeline.Wait
 	holds     durations // durations of the holds released here
 	done      *callSite // the latest Done, for a WaitGroup, of goroutines started here
+	// asked and exclusive are the latest arguments of readSections.learn for a lock released here.
+	asked     *callSite
+	exclusive bool
+	fit       *callSite // the latest one that fits; see Observer.fit
 	// paired counts the releases here by a goroutine that had waited for the lock, and foreign
 	// those of a lock that another goroutine held.
 	paired, foreign int
@@ -281,6 +285,9 @@ const maxFits = 1 << 16
 
 // fit returns the result of callSite.fits, cached.
 func (o *Observer) fit(s, r *callSite) bool {
+	if r.fit == s {
+		return true
+	}
 	k := [2]*callSite{s, r}
 	ok, known := o.fits[k]
 	if !known {
@@ -289,6 +296,9 @@ func (o *Observer) fit(s, r *callSite) bool {
 			clear(o.fits)
 		}
 		o.fits[k] = ok
+	}
+	if ok {
+		r.fit = s
 	}
 	return ok
 }

@@ -80,7 +80,15 @@ func (o *Observer) endStretch(l *tracedLock, h *hold) {
 			l.past.addSpan(&h.spans[i], doingOf[timeline.WaitMutex])
 		}
 	}
-	l.seen = slices.DeleteFunc(l.seen, func(s heldSeen) bool { return s.to <= h.to })
+	later := 0
+	for i := range l.seen {
+		if l.seen[i].to > h.to {
+			l.seen[later] = l.seen[i]
+			later++
+		}
+	}
+	clear(l.seen[later:])
+	l.seen = l.seen[:later]
 }
 
 // settleGap appends the spans between the previous release and the hold h.
@@ -96,7 +104,7 @@ func (o *Observer) settleGap(spans []heldSpan, l *tracedLock, h, prev *hold) []h
 		if s.from > at {
 			spans = append(spans, heldSpan{from: at, to: s.from})
 		}
-		spans = append(spans, heldBy(&s.coOwner, s.from, s.to))
+		spans = append(spans, heldBy(s, s.from, s.to))
 		at = s.to
 	}
 	if at < h.start {
@@ -466,10 +474,11 @@ func (c *cutter) chained(x, before *hold) []heldSpan {
 	case n > 0 && x.spans[n-1].what == blamedSpan && x.spans[n-1].from == start && x.spans[n-1].holder == &x.coOwner:
 		spans = append(spans, x.spans[n-1]) // it was the same when x ended
 	default: // all waiters behind x need it
-		if x.whole.holder == nil || x.whole.from != start {
-			x.whole = heldBy(&x.coOwner, start, x.to)
+		if x.whole == nil || x.whole.from != start {
+			whole := heldBy(&x.coOwner, start, x.to)
+			x.whole = &whole
 		}
-		spans = append(spans, x.whole)
+		spans = append(spans, *x.whole)
 	}
 	c.o.cutRoom.chained = spans
 	return spans
