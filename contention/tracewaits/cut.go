@@ -25,13 +25,12 @@ func (c *traceCuts) since(a, b timeline.Time) timeline.Time {
 	return max(0, b-max(a, c.at))
 }
 
-// presentState is the state of a goroutine after its latest transition. The goroutine itself may be
-// in the next state already, since a pass may be cut between the two.
+// presentState is the state of a goroutine after its latest transition, which was at past.end. The
+// goroutine itself may be in the next state already, since a pass may be cut between the two.
 type presentState struct {
 	state  timeline.State
 	wait   timeline.Wait
 	reason uint8 // index in presentReasons
-	since  timeline.Time
 	stack  *timeline.Stack
 }
 
@@ -39,7 +38,7 @@ type presentState struct {
 var presentReasons = [...]string{"", "preempted", "synctest"}
 
 func (p *presentState) set(t *timeline.Transition) {
-	p.state, p.wait, p.reason, p.since, p.stack = t.To, t.G.Wait(), 0, t.End, t.G.Stack()
+	p.state, p.wait, p.reason, p.stack = t.To, t.G.Wait(), 0, t.G.Stack()
 	if p.wait == timeline.WaitRuntime {
 		p.reason = uint8(max(0, slices.Index(presentReasons[:], t.G.Reason())))
 	}
@@ -86,17 +85,17 @@ func (o *Observer) Cut(t timeline.Time) *contention.Profile {
 // cutWait books the wait of a goroutine up to t, and reports whether the wait continues.
 func (o *Observer) cutWait(g *tracedGoroutine, t timeline.Time) bool {
 	w := g.wait
-	p := timeline.Transition{State: g.present.state, Wait: g.present.wait, Reason: presentReasons[g.present.reason], Start: g.present.since}
+	p := timeline.Transition{State: g.state, Wait: g.presentState.wait, Reason: presentReasons[g.reason], Start: g.past.end}
 	o.bookContended(w)
 	switch {
 	case w.chosen:
 		o.readied(w, t)
 		o.rows.part(g.g, w)
 		return true
-	case o.blocked(g.present.state) && o.counts(g.g, &p):
+	case o.blocked(g.state) && o.counts(g.g, &p):
 		o.cutBlocked(g, waitOf(&p), t)
 		return true
-	case w.open && g.active && g.ran+t-g.since <= futile:
+	case w.open && active(g.state) && g.past.ranSince(w.resumed, futile)+t-g.past.activeSince() <= futile:
 		o.rows.part(g.g, w) // possibly a futile wake-up
 	default:
 		o.commit(g)
@@ -106,7 +105,7 @@ func (o *Observer) cutWait(g *tracedGoroutine, t timeline.Time) bool {
 
 // cutBlocked books the wait of a blocked goroutine up to t.
 func (o *Observer) cutBlocked(g *tracedGoroutine, kind timeline.Wait, t timeline.Time) {
-	w, at := g.wait, o.places.of(g.present.stack)
+	w, at := g.wait, o.places.of(g.stack)
 	lock := lockWait(kind)
 	if w.open {
 		if lock && g.inVain(at.site) {
@@ -115,7 +114,7 @@ func (o *Observer) cutBlocked(g *tracedGoroutine, kind timeline.Wait, t timeline
 			o.commit(g)
 		}
 	}
-	d := o.cuts.since(g.present.since, t)
+	d := o.cuts.since(g.past.end, t)
 	p := waiting{kind: kind, site: at.site, waited: d, lockWaiting: &noLockWaiting}
 	p.times[unattributedSpan] = d
 	if lock {

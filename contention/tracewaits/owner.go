@@ -64,7 +64,7 @@ func (o *Observer) release(h *hold, t *timeline.Transition, at *place, w *waitin
 		held := waker.held[own]
 		waker.held = slices.Delete(waker.held, own, own+1)
 		h.from, h.pending, h.prev = held.at, held.pending, held.by
-		d := waker.heldFor(h.from, h.to)
+		d := waker.past.heldFor(h.from, h.to)
 		if usual, n := waker.usually(r.site, lock); n >= manyHolds && d > farLonger*usual {
 			h.from = max(h.from, o.since(h, lock, waker, r.site))
 			h.pending = h.from
@@ -150,10 +150,10 @@ func (o *Observer) since(h *hold, lock *tracedLock, waker *tracedGoroutine, r *c
 			return min(from, h.to)
 		}
 		if usual, n := waker.usually(r, lock); n > 0 {
-			from = max(from, waker.heldSince(h.to, usual))
+			from = max(from, waker.past.heldSince(h.to, usual))
 		}
 		if h.prev != nil {
-			from = max(from, waker.firstActive(h.prev.to))
+			from = max(from, waker.past.firstActive(h.prev.to))
 		}
 	case lock.woken != nil:
 		x := lock.woken
@@ -170,13 +170,13 @@ func (o *Observer) since(h *hold, lock *tracedLock, waker *tracedGoroutine, r *c
 		if from == 0 {
 			return h.to
 		}
-		from = max(from, waker.firstActive(x.to))
+		from = max(from, waker.past.firstActive(x.to))
 	case lock.firstPark != 0:
 		from = lock.firstPark
 	}
 	// Otherwise spinning goroutines have held it in between.
 	if usual, n := waker.usually(r, lock); n >= manyHolds {
-		from = max(from, waker.heldSince(h.to, farLonger*usual))
+		from = max(from, waker.past.heldSince(h.to, farLonger*usual))
 	}
 	return min(from, h.to)
 }
@@ -200,7 +200,7 @@ func (l *tracedLock) insideSince(h *hold, reader *tracedGoroutine, r *callSite) 
 		return l.claimed
 	}
 	if usual, n := reader.usually(r, l); n > 0 {
-		return reader.heldSince(h.to, usual)
+		return reader.past.heldSince(h.to, usual)
 	}
 	return h.to
 }

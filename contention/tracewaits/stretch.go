@@ -5,31 +5,57 @@ import "github.com/bottleneck-go/bottleneck/timeline"
 // stretch is a time in which a goroutine was in one state, or in one of several states.
 type stretch struct{ start, end timeline.Time }
 
-// firstActive returns the first instant since t at which g, which is active now, may have been
-// active.
-func (g *tracedGoroutine) firstActive(t timeline.Time) timeline.Time {
-	first, end := g.since, g.past.end
-	for i := len(g.past.segs) - 1; end > t; i-- {
+// firstActive returns the first instant since t at which the goroutine, which is active now, may
+// have been active.
+func (p *past) firstActive(t timeline.Time) timeline.Time {
+	first, end := p.end, p.end
+	for i := len(p.segs) - 1; end > t; i-- {
 		if i < 0 {
-			if end > g.past.first {
+			if end > p.first {
 				return t // too long ago
 			}
 			break
 		}
-		s := &g.past.segs[i]
+		s := &p.segs[i]
 		if end = s.start; s.active {
-			first = min(first, end)
+			first = end
 		}
 	}
 	return max(first, t)
 }
 
-// heldFor returns the part of the time from a to b, which is now, in which g was not runnable: for
-// the rest, neither it nor what it waited for was to blame.
-func (g *tracedGoroutine) heldFor(a, b timeline.Time) timeline.Time {
-	d, end := b-a, g.past.end
-	for i := len(g.past.segs) - 1; i >= 0 && end > a; i-- {
-		s := &g.past.segs[i]
+// activeSince returns the instant since which the goroutine, which is active now, has been active.
+func (p *past) activeSince() timeline.Time {
+	i := len(p.segs)
+	for i > 0 && p.segs[i-1].active {
+		i--
+	}
+	if i < len(p.segs) {
+		return p.segs[i].start
+	}
+	return p.end
+}
+
+// ranSince returns how long the goroutine ran from t to its latest transition; some time over most
+// if that is longer.
+func (p *past) ranSince(t, most timeline.Time) (ran timeline.Time) {
+	end := p.end
+	for i := len(p.segs) - 1; i >= 0 && end > t && ran <= most; i-- {
+		s := &p.segs[i]
+		if s.did == doingRunning {
+			ran += end - max(s.start, t)
+		}
+		end = s.start
+	}
+	return ran
+}
+
+// heldFor returns the part of the time from a to b, which is now, in which the goroutine was not
+// runnable: for the rest, neither it nor what it waited for was to blame.
+func (p *past) heldFor(a, b timeline.Time) timeline.Time {
+	d, end := b-a, p.end
+	for i := len(p.segs) - 1; i >= 0 && end > a; i-- {
+		s := &p.segs[i]
 		if s.did == doingRunnable {
 			d -= end - max(s.start, a)
 		}
@@ -38,12 +64,12 @@ func (g *tracedGoroutine) heldFor(a, b timeline.Time) timeline.Time {
 	return d
 }
 
-// heldSince returns the instant since which g was not runnable for a total of d before b, which is
-// now.
-func (g *tracedGoroutine) heldSince(b, d timeline.Time) timeline.Time {
-	end := g.past.end
-	for i := len(g.past.segs) - 1; i >= 0 && b-end < d; i-- {
-		s := &g.past.segs[i]
+// heldSince returns the instant since which the goroutine was not runnable for a total of d before
+// b, which is now.
+func (p *past) heldSince(b, d timeline.Time) timeline.Time {
+	end := p.end
+	for i := len(p.segs) - 1; i >= 0 && b-end < d; i-- {
+		s := &p.segs[i]
 		if s.did == doingRunnable {
 			d -= b - end
 			b = s.start

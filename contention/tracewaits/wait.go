@@ -19,13 +19,10 @@ type tracedGoroutine struct {
 	wait *waiting // &noWait unless it is open
 	*lockState
 
-	present presentState
-	past    *past
-	born    timeline.Time // it started; 0 if before the trace
-	since   timeline.Time // it is active
-	ran     timeline.Time // time on a processor (P) since its latest wait
+	past *past
+	presentState
 
-	active  bool // running or in a system call
+	begun   bool // it started in the trace, at past.first
 	shown   bool // others refer to its past
 	left    bool // it is in Observer.left
 	inGroup bool // it waits for a WaitGroup
@@ -276,20 +273,19 @@ func (h *heldLock) mayEndAt(r *callSite) bool {
 	return lock.Func != unlock.Func || lock.Line > unlock.Line || h.first >= lock.Line && h.last <= unlock.Line
 }
 
-// track records when the goroutine was active.
+// track records what the goroutine did, and its new state.
 func (g *tracedGoroutine) track(t *timeline.Transition) {
-	g.present.set(t)
-	if t.State == timeline.NotExist {
-		g.born = t.End
-	}
+	g.presentState.set(t)
+	g.begun = g.begun || t.State == timeline.NotExist
 	g.past.transition(t)
-	if t.State.Runs() {
-		g.ran += t.End - t.Start
+}
+
+// born returns when the goroutine started, 0 if that was before the trace.
+func (g *tracedGoroutine) born() timeline.Time {
+	if g.begun {
+		return g.past.first
 	}
-	was := g.active
-	if g.active = active(t.To); g.active && !was {
-		g.since = t.End
-	}
+	return 0
 }
 
 func active(s timeline.State) bool {
@@ -362,7 +358,7 @@ func waitOf(i *timeline.Transition) timeline.Wait {
 // the lock when they are woken.
 func (g *tracedGoroutine) inVain(at *callSite) bool {
 	w := g.wait
-	return w.open && w.site == at && lockWait(w.kind) && w.queue == exclusiveQueue && g.ran <= futile
+	return w.open && w.site == at && lockWait(w.kind) && w.queue == exclusiveQueue && g.past.ranSince(w.resumed, futile) <= futile
 }
 
 // blameWaker blames the waker for the last part of a wait that is not for a lock. That part is the
@@ -414,7 +410,6 @@ func (o *Observer) resumed(g *tracedGoroutine, t timeline.Time) {
 	w := g.wait
 	w.chosen, w.resumed = false, t
 	o.readied(w, t)
-	g.ran = 0
 	if !lockWait(w.kind) {
 		o.commit(g) // it cannot go on
 		return

@@ -96,13 +96,13 @@ func (o *Observer) exit(g *tracedGoroutine, t timeline.Time) {
 	if at == nil {
 		return
 	}
-	list, from := x.of[call], max(g.born, x.began)
+	list, from := x.of[call], max(g.born(), x.began)
 	if n := len(list); n > 0 {
 		from = max(from, list[n-1].to)
 	} else if n := len(x.spare); n > 0 {
 		list, x.spare = x.spare[n-1], x.spare[:n-1]
 	}
-	by := coOwner{owner: o.ownerAs(g, nil, 0), g: g.g.ID, past: o.pastOf(g), from: g.born, to: t}
+	by := coOwner{owner: o.ownerAs(g, nil, 0), g: g.g.ID, past: o.pastOf(g), from: g.born(), to: t}
 	x.of[call] = append(list, exited{by, at, by.past.between(from, t), from, !g.shown})
 	g.shown = true
 	switch x.kept++; x.kept {
@@ -207,7 +207,7 @@ func (o *Observer) blameGroup(g, waker *tracedGoroutine, t *timeline.Transition,
 		}
 		last(&e.coOwner, &e.did, e.since)
 	}
-	last(&coOwner{owner: by, g: waker.g.ID, past: o.pastOf(waker), from: waker.born, to: t.End}, nil, 0)
+	last(&coOwner{owner: by, g: waker.g.ID, past: o.pastOf(waker), from: waker.born(), to: t.End}, nil, 0)
 	order.Stable(spans, func(a, b heldSpan) int { return cmp.Compare(a.from, b.from) })
 	o.cutRoom.spans = spans
 	c := cutter{o: o, g: g, w: g.wait, start: t.End - waited, at: t.End, placed: o.roots()}
