@@ -282,6 +282,9 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{{Category: ledger.Syscall, Group: "main.take", Site: placeOf("main.take", 3), Time: 180 * ms, Count: 9000}, idle(ledger.Outside, "syscall", ledger.None, 400*ms)},
 			sentence: "System calls at main.take main.go:3 held processors for 9% of the capacity, and left 20% idle (9,000 calls of 20 µs).",
 			advice:   "Have more of them under way at a time, or fewer (fsync, small reads)."},
+		{rows: []ledger.Row{called(ledger.Row{Category: ledger.Syscall, Group: "main.take", Site: placeOf("main.take", 3), Time: 180 * ms, Count: 900}, "fdatasync"), idle(ledger.Outside, "syscall", ledger.None, 40*ms)},
+			sentence: "Long system calls at main.take main.go:3 held processors for 9% of the capacity, and left 2% idle (900 calls).",
+			advice:   "Each waits until the disk has written: sync once for several changes, in batches or for all that wait at a time."},
 		// While one goroutine does what is done once, others of its group wait for it,
 		// which would run beside it.
 		{rows: []ledger.Row{idle(ledger.Idle, "once", "main.take", 600*ms), alone("main.take", 100*ms)}, boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 4, Running: 100 * ms, SelfParallelism: 1, Sites: map[string][]bottle.Site{"once": {{Func: "main.take", File: "/src/main.go", Line: 3, Time: 2 * time.Second}}}}},

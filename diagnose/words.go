@@ -122,8 +122,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		if f.Title = idles("Waiting for "+what, at, lost, times); ratio(busy, d.l.Capacity) >= 0.01 {
 			f.Title = fmt.Sprintf("Long "+what+" at %s held processors for %s%s.", at, d.taken(busy, c.lost-c.alone-busy), times)
 		}
-		f.Advice = moreCalls
-		if c.lost-c.alone-busy < busy/4 {
+		if f.Advice = moreCalls(top); c.lost-c.alone-busy < busy/4 && !writesOut(top) {
 			f.Advice = "Make fewer, larger calls. If they usually take less time, other programs may have used the processors."
 		}
 		if d.ofFile(c) {
@@ -475,7 +474,7 @@ func (d *diagnosis) fewerCalls(c *cause) string {
 	switch {
 	case r == nil || !slices.ContainsFunc(byName, func(part string) bool { return strings.Contains(r.Call, part) }):
 		if c.kind == Syscalls && c.blocked > (c.lost-c.alone-c.blocked)/2 {
-			return moreCalls
+			return moreCalls(&d.l.Rows[c.rows[0]])
 		}
 		return "Make fewer, larger calls: a buffer does that for writes and reads."
 	case c.alone > 0:
@@ -484,8 +483,18 @@ func (d *diagnosis) fewerCalls(c *cause) string {
 	return "Each file or directory has its own calls (" + r.Call + "): make fewer."
 }
 
-// moreCalls is the advice on system calls that wait.
-const moreCalls = "Have more of them under way at a time, or fewer (fsync, small reads)."
+// moreCalls returns the advice on system calls that wait, which are those of a row.
+func moreCalls(r *ledger.Row) string {
+	if writesOut(r) {
+		return "Each waits until the disk has written: sync once for several changes, in batches or for all that wait at a time."
+	}
+	return "Have more of them under way at a time, or fewer (fsync, small reads)."
+}
+
+// writesOut reports whether the system calls of a row wait until the disk has written.
+func writesOut(r *ledger.Row) bool {
+	return strings.Contains(r.Call, "sync") || r.Call == "flushfilebuffers"
+}
 
 // byName are parts of the names of system calls that find, open, describe and change files and
 // directories.
