@@ -61,7 +61,7 @@ type sums struct {
 	known    time.Duration // of what ran with a place
 	nameless time.Duration // of code with neither a name nor a place
 	inC      *ledger.Row   // the largest of C code
-	shared   time.Duration // of code in atomic operations and RWMutexes
+	shared   time.Duration // of code: see ledger.Row
 	sharedAt *ledger.Row   // the largest of these
 	yields   int64         // after which goroutines ran again
 	yieldsAt *ledger.Row   // the most frequent of these

@@ -36,6 +36,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -271,9 +272,14 @@ func (d *diagnosis) findings() []verdict.Finding {
 // little is what a cause may cost beside what ran, which then limits the program more.
 func (d *diagnosis) little() time.Duration { return d.of[ledger.Code] / 6 }
 
-// fights reports whether much of the running time passed in atomic operations and RWMutexes.
-// Goroutines that fight for the memory of these run, but do not get on.
+// fights reports whether much of the running time passed in atomic operations and RWMutexes, or in
+// selects that did not wait. Goroutines that fight for memory, or poll, run, but do not get on.
 func (d *diagnosis) fights() bool { return d.shared >= d.l.Capacity/4 }
+
+// polls reports whether most of that was selects.
+func (d *diagnosis) polls() bool {
+	return d.fights() && strings.HasPrefix(d.sharedAt.Callee, "runtime.select")
+}
 
 // mostlyYields reports whether most slices of running began after a yield. Goroutines that yield are
 // ready, but may only wait for others: that they are many does not show that there is work for more

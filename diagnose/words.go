@@ -868,6 +868,9 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 		f.Kind = Starved
 		f.Title = fmt.Sprintf("Too few goroutines: while the %d of %s ran, %s at a time, other processors had nothing to do: %s of the capacity.", b.Goroutines, name, format.Number(b.SelfParallelism), lost)
 		f.Advice = fmt.Sprintf("Divide the work among more goroutines (there are %s).", format.Plural(d.l.Procs, "processor", "processors"))
+		if d.polls() && d.called(d.sharedAt.Group) == c.name {
+			f.Advice = "If they do more than poll: " + strings.ToLower(f.Advice[:1]) + f.Advice[1:]
+		}
 		return
 	}
 	if b := d.boxes[c.name]; b != nil && b.SelfParallelism > 1.5 && d.computes(c.name) && d.mostly(c, func(r *ledger.Row) bool { return r.Waker == "" }) {
@@ -1589,8 +1592,20 @@ func (d *diagnosis) saturated(only bool) verdict.Finding {
 	f := verdict.Finding{Kind: Saturated, Where: d.hotPlaces(group), Rows: d.code[group]}
 	if d.fights() {
 		f.Where = d.from(d.sharedAt.Site, d.sharedAt.Callers)
-		f.Title = fmt.Sprintf("It uses its processors, but may not progress: %s of the capacity passed in atomic operations or in read locks of an RWMutex, most at %s.", format.Percent(d.shared, d.l.Capacity), short(d.sharedAt.Site))
+		in := "atomic operations or in read locks of an RWMutex"
 		f.Advice = "Goroutines that change the same memory wait for it while they run, which a trace does not show. \"bottleneck scale\" measures whether several are faster than one. If not, give each its own part of the data."
+		if d.polls() {
+			in = "select statements that did not wait"
+			f.Advice = "A select with a default case goes on at once if no other case is ready. If it polls for something, have it wait for that, without the default case; else do more for each message."
+		}
+		uses := "It uses its processors, but"
+		if code < d.l.Capacity*7/10 {
+			uses = "What runs"
+		}
+		f.Title = fmt.Sprintf(uses+" may not progress: %s of the capacity passed in %s, most at %s.", format.Percent(d.shared, d.l.Capacity), in, short(d.sharedAt.Site))
+		if name, ready := d.starved(group); ready > 0 {
+			f.Title = strings.TrimSuffix(f.Title, ".") + d.without(name, ready)
+		}
 		return f
 	}
 	if d.mostlyYields() {
@@ -1606,12 +1621,17 @@ func (d *diagnosis) saturated(only bool) verdict.Finding {
 	f.Title = fmt.Sprintf("It uses its processors: the program's own code ran for %s of the capacity, %s of it in %s (%s).", format.Percent(code, d.l.Capacity), part, format.Func(group), format.Percent(share, d.l.Capacity))
 	f.Advice = "A trace does not show progress: the code may spin, or wait for memory because of false sharing, atomics or bandwidth. \"bottleneck scale\" measures it."
 	if name, ready := d.starved(group); ready > 0 {
-		f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; %s was ready for %s of the time, but had no processor.", format.Func(name), format.Percent(ready, d.l.Wall))
-		f.Advice = fmt.Sprintf("If %s polls, such as in a select with a default case, have it wait instead: it took the processors from %s. ", format.Func(group), format.Func(name)) + f.Advice
+		f.Title = strings.TrimSuffix(f.Title, ".") + d.without(name, ready)
+		f.Advice = fmt.Sprintf("If %s polls, have it wait instead: it took the processors from %s. ", format.Func(group), format.Func(name)) + f.Advice
 	} else if only {
 		f.Advice = "The trace shows nothing to repair. " + f.Advice
 	}
 	return f
+}
+
+// without is the end of a sentence about a goroutine that had no processor.
+func (d *diagnosis) without(name string, ready time.Duration) string {
+	return fmt.Sprintf("; %s was ready for %s of the time, but had no processor.", format.Func(name), format.Percent(ready, d.l.Wall))
 }
 
 // starved returns the goroutine that was ready for most of the time, while a group that hardly waits

@@ -110,7 +110,8 @@ type Row struct {
 	// than a thousandth of the capacity have callers only at go statements.
 	Callers []timeline.Place `json:"callers,omitempty"`
 	// Callee is the function that Site called, for system calls and waits for them, such as
-	// os.(*File).Sync. It comes from the call chain that accounts for most of Time.
+	// os.(*File).Sync, and for code that is Shared. It comes from the call chain that accounts
+	// for most of Time.
 	Callee string `json:"callee,omitempty"`
 	// Call is the system call of that call chain, as package syscall, or the package of
 	// golang.org/x/sys, names it, in lower case: "read", "getdents", "createfile".
@@ -136,7 +137,8 @@ type Row struct {
 	// processors were in use. Each slice gets its share.
 	Queue time.Duration `json:"queue,omitempty"`
 	// Shared is the part of Time, of code, in which the innermost call of goroutines that ran
-	// until they were preempted was an atomic operation or that of a reader of an RWMutex.
+	// until they were preempted was an atomic operation or that of a reader of an RWMutex, or in
+	// which they were preempted in a select.
 	Shared time.Duration `json:"shared,omitempty"`
 	// Locked is the part of Time, of a processor that was empty while others ran, in which
 	// goroutines waited for a Mutex or RWMutex. It is exact for a gap, and in proportion for

@@ -581,8 +581,10 @@ func (o *Observer) Ledger() *Ledger {
 			if calls {
 				f.Callee, f.Call = callee(s), systemCall(s)
 			}
-			if f.Category == Code && time.Duration(f.blocked) < f.Time/2 && shares(s) {
-				f.Shared = f.Time
+			if f.Category == Code && time.Duration(f.blocked) < f.Time/2 {
+				if f.Callee = shares(s); f.Callee != "" {
+					f.Shared = f.Time
+				}
 			}
 		}
 		l.Rows = append(l.Rows, f.Row)
@@ -688,13 +690,22 @@ func (o *Observer) row(k rowKey) Row {
 	return r
 }
 
-// shares reports whether the innermost call of a call chain is an atomic operation, or one of a
-// reader of an RWMutex: these change memory that goroutines share. A preempted Unlock of a Mutex
-// may have handed it over.
-func shares(s *timeline.Stack) bool {
-	frames := s.Code()
-	return len(frames) > 0 && slices.ContainsFunc([]string{"sync/atomic.", "internal/runtime/atomic.", "sync.(*RWMutex).R"},
-		func(prefix string) bool { return strings.HasPrefix(frames[0].Func, prefix) })
+// shares returns the innermost call of a call chain if that is an atomic operation, or one of a
+// reader of an RWMutex, or else the select in which the goroutine was preempted: these change memory
+// that goroutines share, or look at it. It returns "" for others. A preempted Unlock of a Mutex may
+// have handed it over.
+func shares(s *timeline.Stack) string {
+	for i, f := range s.Code() {
+		switch {
+		case strings.HasPrefix(f.Func, "runtime.select"):
+			return f.Func
+		case i == 0 && slices.ContainsFunc([]string{"sync/atomic.", "internal/runtime/atomic.", "sync.(*RWMutex).R"}, func(prefix string) bool { return strings.HasPrefix(f.Func, prefix) }):
+			return f.Func
+		case !strings.HasPrefix(f.Func, "runtime."):
+			return ""
+		}
+	}
+	return ""
 }
 
 // most returns the call chain with the most time, and its callers. Ties do not depend on the order

@@ -112,6 +112,9 @@ func TestSharedCode(t *testing.T) {
 	}{
 		{timeline.Runnable, chain("sync/atomic.(*Int64).Add", "main.record", "main.loop"), true},
 		{timeline.Runnable, chain("runtime.asyncPreempt2", "runtime.asyncPreempt", "sync.(*RWMutex).RLock", "main.get", "main.loop"), true},
+		{timeline.Runnable, chain("runtime.lock2", "runtime.sellock", "runtime.selectgo", "main.poll", "main.loop"), true},
+		{timeline.Waiting, chain("runtime.selectgo", "main.poll", "main.loop"), false},
+		{timeline.Runnable, chain("runtime.memmove", "main.copy", "runtime.selectgo", "main.loop"), false},
 		{timeline.Waiting, chain("sync.(*RWMutex).RLock", "main.get", "main.loop"), false},
 		{timeline.Runnable, chain("sync.(*Mutex).Unlock", "main.get", "main.loop"), false},
 		{timeline.Runnable, chain("main.get", "main.loop"), false},
