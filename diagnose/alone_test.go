@@ -649,6 +649,43 @@ func TestLimitInALibrary(t *testing.T) {
 	}
 }
 
+// Requests past a limit of connections wait at the same line as those that wait for a connection, and
+// each connection of a server waits for its next request, too.
+func TestRequestsPastALimitAreCounted(t *testing.T) {
+	const ms, reads, serves = time.Millisecond, "net/http.(*persistConn).readLoop", "net/http.(*conn).serve"
+	library := func(fn string) timeline.Place {
+		return timeline.Place{Func: fn, File: "/go/src/net/http/x.go", Line: 1}
+	}
+	calls := func(fns ...string) *contention.Stack {
+		s := stackOf("main.get", 9)
+		for _, fn := range fns {
+			s.Frames = append([]contention.Frame{{Func: fn, File: "/go/src/net/http/x.go", Line: 1}}, s.Frames...)
+		}
+		return s
+	}
+	wait := func(kind, group string, s *contention.Stack, owner string, waited time.Duration) contention.Wait {
+		return contention.Wait{Kind: kind, Waiter: contention.Party{Group: group, Stack: s}, Owner: contention.Party{Group: owner, Stack: stackOf("main.other", 2)}, Waited: waited, Blamed: waited, Contentions: 500}
+	}
+	pairs := []contention.Wait{
+		wait(contention.SelectKind, "main.get", calls("net/http.(*Transport).getConn"), reads, 13*time.Second),
+		wait(contention.SelectKind, "main.get", calls("net/http.(*persistConn).roundTrip"), reads, 2*time.Second),
+	}
+	f := diagnose.New((&made{
+		rows: []ledger.Row{
+			{Category: ledger.Outside, Group: reads, Site: library(reads), Wait: "network", Beside: ledger.None, Time: 1600 * ms, Count: 500},
+			{Category: ledger.Outside, Group: serves, Site: library("net/http.(*connReader).Read"), Wait: "network", Beside: ledger.None, Time: 200 * ms, Count: 500},
+		},
+		boxes: []bottle.Box{
+			{Kind: bottle.Application, Group: "main.get", Goroutines: 16, Sites: map[string][]bottle.Site{"select": {{Func: "main.get", File: "/src/main.go", Line: 9, Time: 15 * time.Second}}}},
+			{Kind: bottle.Application, Group: serves, Goroutines: 16, Sites: map[string][]bottle.Site{"network": {{Func: "net/http.(*connReader).Read", File: "/go/src/net/http/x.go", Line: 1, Time: 15 * time.Second}}}},
+		},
+		pairs: pairs, waits: pairs,
+	}).results(t)).Findings[0]
+	if want := "The limit of the connections to a host, waited for at main.get main.go:9, kept 90% of the capacity idle: 13.0 waited on average while 2.00 waited for the network at main.get main.go:9."; f.Title != want {
+		t.Errorf("got %s", f.Title)
+	}
+}
+
 // C code takes no processor for long, so more of it may run at a time than there are processors.
 func TestNoBoundIfCCodeThenOverlaps(t *testing.T) {
 	const ms = time.Millisecond

@@ -274,7 +274,9 @@ func (d *diagnosis) mergeLimited() {
 				break // without the limit, these calls hold processors, too
 			}
 			into := d.causeOf(key{kind: Limit, place: l.place})
-			into.inside = append(into.inside, inside{c.kind, c.place, d.atATime(c), d.didIn(c)})
+			if !d.forRequests(c) { // a server waits for these in each of its connections
+				into.inside = append(into.inside, inside{c.kind, c.place, d.atATime(c), d.didIn(c)})
+			}
 			into.take(c)
 			break
 		}
@@ -381,6 +383,15 @@ func (d *diagnosis) answers(group string) bool {
 
 // waitedAt returns the average number of goroutines that waited at a limit, or for others elsewhere.
 func (d *diagnosis) waitedAt(p timeline.Place) float64 {
+	all := d.waitedFrom(p)
+	if l := d.limitAt[p]; l != nil && (l.sort == databases || l.sort == connections) {
+		return min(all, ratio(l.waited, d.Contention.Duration)) // those past it may wait at the same line
+	}
+	return all
+}
+
+// waitedFrom returns the average number of goroutines that waited for others at a place.
+func (d *diagnosis) waitedFrom(p timeline.Place) float64 {
 	var sum time.Duration
 	for _, wait := range []timeline.Wait{timeline.WaitSemaphore, timeline.WaitSelect, timeline.WaitChanSend, timeline.WaitChanReceive, timeline.WaitCond} {
 		sum += d.blockedAt(p, wait.String())
@@ -428,7 +439,11 @@ func (d *diagnosis) atATime(c *cause) float64 {
 	delete(served, timeline.Place{})
 	var sum time.Duration
 	for place := range served {
-		sum += time.Duration(d.waitedAt(place) * float64(d.Graph.Wall))
+		n := d.waitedFrom(place)
+		if l := d.limitAt[place]; l != nil && (l.sort == databases || l.sort == connections) {
+			n -= d.waitedAt(place)
+		}
+		sum += time.Duration(n * float64(d.Graph.Wall))
 	}
 	done := map[seen]bool{}
 	call := timeline.WaitSyscall.String()
@@ -506,7 +521,7 @@ func (d *diagnosis) placesInside(c *cause) []timeline.Place {
 	most, _, _ := mostInside(c.inside)
 	out := d.places(most.place)
 	for _, in := range c.inside {
-		if in.place != most.place {
+		if in.place != most.place && d.own(in.place) {
 			out = append(out, d.places(in.place)...)
 		}
 	}
