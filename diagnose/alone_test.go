@@ -1034,8 +1034,8 @@ func TestServerWaitsForRequests(t *testing.T) {
 	const ms = time.Millisecond
 	reads := bottle.Site{Func: "main.handle", Line: 20, Time: time.Second}
 	for want, sites := range map[string][]bottle.Site{
-		"Nothing to do for 75% of the capacity: processors were idle until requests came from the network (18 times, 1.50 at a time).": {reads},
-		"Waiting for the network at main.handle main.go:20 left 60% of the capacity idle (9 times).":                                   {reads, {Func: "main.ask", Line: 30, Time: time.Second}},
+		"Nothing to do for 75% of the capacity: processors were idle until requests came from the network.": {reads},
+		"Waiting for the network at main.handle main.go:20 left 60% of the capacity idle (9 times).":        {reads, {Func: "main.ask", Line: 30, Time: time.Second}},
 	} {
 		network := func(group string, at timeline.Place, t time.Duration) ledger.Row {
 			return ledger.Row{Category: ledger.Outside, Group: group, Site: at, Wait: "network", Beside: ledger.None, Time: t, Count: 9}

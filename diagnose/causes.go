@@ -1070,7 +1070,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Limit, place: r.Site}, true
 	case w == timeline.WaitYield.String():
 		return key{kind: Switching, place: r.Site}, true
-	case w == timeline.WaitCreated.String() && d.short[r.Group] && r.Category != ledger.Outside && (r.Category != ledger.Idle || r.Time < time.Duration(r.Count)*longCall):
+	case w == timeline.WaitCreated.String() && d.short[r.Group] && d.forProgram(r) && r.Category != ledger.Outside && (r.Category != ledger.Idle || r.Time < time.Duration(r.Count)*longCall):
 		return key{kind: Tiny, name: r.Group}, true
 	case r.Category == ledger.Scheduler:
 		return key{kind: HandOver}, true
@@ -1111,6 +1111,12 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Imbalance, place: r.Site, name: ran}, true
 	}
 	return key{kind: Serial, name: ran}, true
+}
+
+// forProgram reports whether goroutines were started that are the program's, or that a library
+// started for a call of the program. A server's connections start some that no line led to.
+func (d *diagnosis) forProgram(r *ledger.Row) bool {
+	return symbol.IsProgram(r.Group, "") || d.own(r.Site) || slices.ContainsFunc(r.Callers, d.own)
 }
 
 // command reports whether the system calls of a row start a command or wait for one.

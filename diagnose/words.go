@@ -620,11 +620,12 @@ func (d *diagnosis) network(f *verdict.Finding, c *cause, at, lost string) {
 	}
 	switch {
 	case d.forRequests(c):
-		f.Title = fmt.Sprintf("Waiting for requests from the network left %s of the capacity idle%s.", lost, times)
+		// Each connection waits for its next request, also while it serves one.
+		f.Title = fmt.Sprintf("Waiting for requests from the network left %s of the capacity idle.", lost)
 		f.Advice, f.Gain, f.Basis = "The clients set the pace there: with more requests at a time, it would be less.", 0, ""
 		if d.leavesIdle(c) {
 			f.Kind, f.Advice = NoWork, ""
-			f.Title = fmt.Sprintf("Nothing to do for %s of the capacity: processors were idle until requests came from the network%s.", lost, times)
+			f.Title = fmt.Sprintf("Nothing to do for %s of the capacity: processors were idle until requests came from the network.", lost)
 		}
 	case c.name == severalPlaces:
 		f.Title = fmt.Sprintf("Waiting for %s left %s of the capacity idle%s, most at %s.", what, lost, times, d.mostPlaces(f, c))
