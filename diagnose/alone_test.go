@@ -1016,6 +1016,18 @@ func TestLateStopsComeLast(t *testing.T) {
 	}
 }
 
+// Code that ran for most of the capacity limits more than a collector that the operating system delays.
+func TestCodeComesBeforeLateStops(t *testing.T) {
+	const ms = time.Millisecond
+	for collections, first := range map[int64]verdict.Kind{10: diagnose.Saturated, 500: diagnose.Collector} {
+		r := (&made{rows: []ledger.Row{{Category: ledger.GCStop, Time: 400 * ms, Count: 9}}}).results(t)
+		r.Ledger.Heap = &ledger.Heap{Collections: collections}
+		if f := diagnose.New(r).Findings[0]; f.Kind != first {
+			t.Errorf("%d collections: %s: %s", collections, f.Kind, f.Title)
+		}
+	}
+}
+
 // A lock that nothing waits for costs the time of its methods, but is not what limits.
 func TestFreeLockIsNoCause(t *testing.T) {
 	const ms = time.Millisecond

@@ -247,14 +247,15 @@ func (d *diagnosis) findings() []verdict.Finding {
 	order.Stable(ranked, func(a, b weighed) int {
 		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Title, b.Title))
 	})
-	costly := make([]verdict.Finding, len(ranked))
+	costly, largest := make([]verdict.Finding, len(ranked)), time.Duration(0)
 	for i := range ranked {
 		costly[i] = ranked[i].Finding
+		largest = max(largest, min(costly[i].Lost, ranked[i].weight))
 	}
 	if d.Focus != "" {
 		return d.focused(costly)
 	}
-	first, last := d.split(costly, first, d.after(costly))
+	first, last := d.split(costly, first, d.after(costly, largest))
 	room := max(maxFindings-len(first)-len(last), 0)
 	costly = costly[:min(len(costly), room)]
 	// If little is lost, what ran matters more; but goroutines that wait for a lock may have

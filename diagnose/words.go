@@ -442,7 +442,7 @@ func (d *diagnosis) andAlone(f *verdict.Finding, c *cause) {
 // dialed returns advice on the connections that net/http opens for the program, if most requests of
 // a cause in net/http have one of their own; or else "".
 func (d *diagnosis) dialed(c *cause) string {
-	if d.Contention == nil || d.windowed() || !slices.ContainsFunc(c.rows, func(i int) bool { return strings.HasPrefix(d.l.Rows[i].Site.Func, "net/http.") }) {
+	if !slices.ContainsFunc(c.rows, func(i int) bool { return strings.HasPrefix(d.l.Rows[i].Site.Func, "net/http.") }) {
 		return ""
 	}
 	return d.opened()
@@ -450,6 +450,9 @@ func (d *diagnosis) dialed(c *cause) string {
 
 // opened is dialed for any cause in net/http.
 func (d *diagnosis) opened() string {
+	if d.Contention == nil || d.windowed() {
+		return ""
+	}
 	var opened, requests int64
 	for group, b := range d.boxes {
 		if strings.HasPrefix(group, "net/http.(*Transport).") && strings.Contains(group, "ialConnFor") {
@@ -1540,8 +1543,8 @@ func has(findings []verdict.Finding, kind verdict.Kind) bool {
 	return slices.ContainsFunc(findings, func(f verdict.Finding) bool { return f.Kind == kind })
 }
 
-// after returns the findings that cost nothing.
-func (d *diagnosis) after(costly []verdict.Finding) []verdict.Finding {
+// after returns the findings that cost nothing. largest is the most that another one costs.
+func (d *diagnosis) after(costly []verdict.Finding, largest time.Duration) []verdict.Finding {
 	used := d.used()
 	out := d.tasks(costly)
 	if f, ok := d.pieces(); ok && len(out) == 0 && !has(costly, Tiny) {
@@ -1572,10 +1575,6 @@ func (d *diagnosis) after(costly []verdict.Finding) []verdict.Finding {
 	}
 	if f, ok := d.leaks(); ok {
 		out = append(out, f)
-	}
-	largest := time.Duration(0)
-	for i := range costly {
-		largest = max(largest, costly[i].Lost)
 	}
 	if code := d.of[ledger.Code]; code >= d.l.Capacity*7/10 && largest < d.little() || d.fights() && largest < d.shared {
 		out = append(out, d.saturated(len(costly)+len(out) == 0))
@@ -1621,9 +1620,11 @@ func (d *diagnosis) saturated(only bool) verdict.Finding {
 	}
 	f.Title = fmt.Sprintf("It uses its processors: the program's own code ran for %s of the capacity, %s of it in %s (%s).", format.Percent(code, d.l.Capacity), part, format.Func(group), format.Percent(share, d.l.Capacity))
 	f.Advice = "A trace does not show progress: the code may spin, or wait for memory because of false sharing, atomics or bandwidth. \"bottleneck scale\" measures it."
-	if name, ready := d.starved(group); ready > 0 {
+	if name, ready := d.starved(group); ready > 0 && only {
 		f.Title = strings.TrimSuffix(f.Title, ".") + d.without(name, ready)
 		f.Advice = fmt.Sprintf("If %s polls, have it wait instead: it took the processors from %s. ", format.Func(group), format.Func(name)) + f.Advice
+	} else if opened := d.opened(); opened != "" && len(f.Where) > 0 && strings.HasPrefix(f.Where[0].Func, "crypto/") {
+		f.Advice = opened + f.Advice
 	} else if only {
 		f.Advice = "The trace shows nothing to repair. " + f.Advice
 	}
