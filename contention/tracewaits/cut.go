@@ -57,8 +57,8 @@ func (o *Observer) Cut(t timeline.Time) *contention.Profile {
 	t = max(t, o.cuts.at)
 	o.windows = nil
 	inFlight := o.inFlight
-	for _, g := range o.goroutines {
-		if g != nil && o.cutWait(g, t) {
+	for g := range o.goroutines.All() {
+		if g.g != nil && o.cutWait(g, t) {
 			inFlight++
 		}
 	}
@@ -153,8 +153,8 @@ func (o *Observer) forget() {
 	o.pseudo = map[pseudoKey]*tracedLock{}
 	clear(o.fits)
 	o.sections, o.exits.latest.by = newReadSections(), nil
-	for _, g := range o.goroutines {
-		if g != nil {
+	for g := range o.goroutines.All() {
+		if g.g != nil {
 			l := g.lockState
 			g.lockState = &noLocks
 			if l.parkedAt != nil {

@@ -227,7 +227,7 @@ func (o *Observer) logExit(m *timeline.Log, text string) error {
 	}
 	g := o.goroutine(m.G)
 	g.shown = true
-	by := o.ownerAs(g, o.places.of(m.Stack).site, 0)
+	by := o.ownerAs(g.g, o.places.of(m.Stack).site, 0)
 	l.exits[k] = loggedOwner{by, o.pastOf(g), x}
 	return nil
 }

@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/byindex"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -122,8 +123,7 @@ type Observer struct {
 	end   timeline.Time
 	wall  time.Time // wall time of begin; zero if unknown
 
-	goroutines []*tracedGoroutine // by Goroutine.Index
-	spare      []*tracedGoroutine // exited; kept for reuse
+	goroutines byindex.Table[tracedGoroutine] // by Goroutine.Index
 	sparePasts []*past
 	spareWaits []*waiting
 	places     places
@@ -240,7 +240,6 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	if !t.To.Alive() {
 		o.leaves(g, t)
 		o.commit(g)
-		o.goroutines[t.G.Index] = nil
 	}
 	if t.To == timeline.Waiting && t.G.Kind == timeline.Application {
 		o.parked(g, t)
@@ -313,33 +312,33 @@ func (o *Observer) Metric(t timeline.Time, name string, value uint64, _ bool) {
 
 // goroutine returns the state of a live goroutine.
 func (o *Observer) goroutine(g *timeline.Goroutine) *tracedGoroutine {
-	for g.Index >= len(o.goroutines) {
-		o.goroutines = append(o.goroutines, nil)
-	}
-	k := o.goroutines[g.Index]
-	if k == nil || k.g != g {
-		if k != nil { // its end was not shown: it may be referenced
-			o.commit(k)
-			k.shown = true
-			o.letGo(k)
-		}
-		if n := len(o.spare); n > 0 {
-			k = o.spare[n-1]
-			o.spare = o.spare[:n-1]
-		} else {
-			k = &tracedGoroutine{wait: &noWait, lockState: &noLocks}
-			k.past = o.newPast()
-		}
-		k.g = g
-		k.past.room = &o.room
-		o.room.live++
-		o.goroutines[g.Index] = k
+	k := o.goroutines.At(g.Index)
+	if k.g != g {
+		o.begins(k, g)
 	}
 	return k
 }
 
-// maxSpare bounds the exited goroutines, and the waits, whose memory is kept for reuse. Tests set
-// it to 0.
+// begins makes k the state of a new goroutine.
+func (o *Observer) begins(k *tracedGoroutine, g *timeline.Goroutine) {
+	if k.g != nil { // its end was not shown: it may be referenced
+		o.commit(k)
+		k.shown = true
+		o.letGo(k)
+	}
+	l := &noLocks
+	if k.lockState != nil && k.lockState != l { // its memory is reused
+		l = k.lockState
+		clear(l.held)
+		clear(l.usual)
+		*l = lockState{held: l.held[:0], usual: l.usual[:0]}
+	}
+	*k = tracedGoroutine{g: g, wait: &noWait, lockState: l, past: o.newPast()}
+	k.past.room = &o.room
+	o.room.live++
+}
+
+// maxSpare bounds the pasts and the waits whose memory is kept for reuse. Tests set it to 0.
 var maxSpare = 1 << 10
 
 // letGo frees the state of a goroutine that has exited, except for the past that others still need.
@@ -350,14 +349,11 @@ func (o *Observer) letGo(g *tracedGoroutine) {
 	o.room.used -= len(g.past.segs)
 	o.room.live--
 	g.past.room = nil
-	if g.left || len(o.spare) >= maxSpare {
-		return
+	if (!g.shown || o.opt.Quick) && len(o.sparePasts) < maxSpare {
+		g.past.reset()
+		o.sparePasts = append(o.sparePasts, g.past)
 	}
-	if g.shown && !o.opt.Quick {
-		g.past = o.newPast()
-	}
-	g.reset()
-	o.spare = append(o.spare, g)
+	g.g, g.past = nil, nil
 }
 
 // pastOf returns the past of a goroutine for what it is to blame for, nil if that is not wanted.
@@ -387,13 +383,12 @@ func (o *Observer) Profile() *contention.Profile {
 // settle books the waits that are over, and returns the number of those in progress.
 func (o *Observer) settle() (inFlight int64) {
 	inFlight = o.inFlight
-	for _, g := range o.goroutines {
-		if g == nil {
-			continue
-		}
-		if g.wait.chosen {
+	for g := range o.goroutines.All() {
+		switch {
+		case g.g == nil:
+		case g.wait.chosen:
 			inFlight++
-		} else {
+		default:
 			o.commit(g)
 		}
 	}

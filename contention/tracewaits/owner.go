@@ -36,14 +36,14 @@ import (
 
 // ownerOf returns the goroutine waker as an owner that released at a place.
 func (o *Observer) ownerOf(waker *tracedGoroutine, at *place) owner {
-	return o.ownerAs(waker, at.site, at.flags&(contention.ReadOwner|contention.InWait))
+	return o.ownerAs(waker.g, at.site, at.flags&(contention.ReadOwner|contention.InWait))
 }
 
 // ownerAs returns a goroutine as an owner that released a lock at a site.
-func (o *Observer) ownerAs(g *tracedGoroutine, site *callSite, flags uint32) owner {
-	by := owner{group: g.g.Func, site: site, flags: flags}
+func (o *Observer) ownerAs(g *timeline.Goroutine, site *callSite, flags uint32) owner {
+	by := owner{group: g.Func, site: site, flags: flags}
 	if o.opt.Goroutines {
-		by.g = g.g.ID
+		by.g = g.ID
 	}
 	return by
 }

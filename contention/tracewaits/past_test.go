@@ -182,7 +182,7 @@ func TestPiecesOfAWaitAreBounded(t *testing.T) {
 		s.play(fmt.Sprintf("%d 1 blocks chan-receive in runtime.chanrecv1 < main.second:1\n%d 3 wakes 1 in runtime.chansend1 < main.third:1\n%d 1 runs", 10*i+5, 10*i+10, 10*i+10))
 	}
 	s.play(fmt.Sprintf("%d 1 wakes 2 in runtime.chansend1 < main.second:2\n%d 2 runs", 10*n, 10*n))
-	if got := len(s.o.goroutines[s.gs[2].Index].past.segs); got > 50 {
+	if got := len(s.o.goroutines.At(s.gs[2].Index).past.segs); got > 50 {
 		t.Errorf("%d pieces", got)
 	}
 	s.play(fmt.Sprintf("%d ends", 10*n+1))

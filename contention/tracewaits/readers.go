@@ -213,7 +213,7 @@ func (o *Observer) see(s *readSection, g *tracedGoroutine, from, to timeline.Tim
 		l.readers = slices.Delete(l.readers, 0, 1)
 	}
 	g.shown = true
-	l.readers = append(l.readers, heldSeen{coOwner{o.ownerAs(g, s.unlock, contention.ReadOwner), g.g.ID, o.pastOf(g), from, to}, s, nil})
+	l.readers = append(l.readers, heldSeen{coOwner{o.ownerAs(g.g, s.unlock, contention.ReadOwner), g.g.ID, o.pastOf(g), from, to}, s, nil})
 }
 
 // coOwner is a goroutine that held a lock together with the owner of a hold.
@@ -263,7 +263,7 @@ func (o *Observer) seeHeld(s *readSection, g *tracedGoroutine, t *timeline.Trans
 		return
 	}
 	g.shown = true
-	l.seen = append(l.seen, heldSeen{coOwner{o.ownerAs(g, s.unlock, 0), g.g.ID, o.pastOf(g), t.Start, t.End}, s, t.Stack})
+	l.seen = append(l.seen, heldSeen{coOwner{o.ownerAs(g.g, s.unlock, 0), g.g.ID, o.pastOf(g), t.Start, t.End}, s, t.Stack})
 }
 
 // judgeSections compares the observed holders of the lock with the known hold h.

@@ -29,7 +29,8 @@ type unfinishedWait struct {
 // leftHolding is a goroutine that waited for locks and had not been seen to release them when the
 // trace ended.
 type leftHolding struct {
-	g     *tracedGoroutine
+	g     *timeline.Goroutine
+	held  []heldLock
 	stack *timeline.Stack
 }
 
@@ -53,8 +54,7 @@ func (o *Observer) unfinished(t *timeline.Transition) {
 // leaves records the locks that a goroutine may still hold at the end of the trace.
 func (o *Observer) leaves(g *tracedGoroutine, t *timeline.Transition) {
 	if t.To != timeline.NotExist && t.State != timeline.Running && t.Stack != nil && len(g.held) > 0 {
-		g.shown, g.left = true, true
-		o.left = append(o.left, leftHolding{g, t.Stack})
+		o.left = append(o.left, leftHolding{g.g, slices.Clone(g.held), t.Stack})
 	}
 }
 
@@ -85,16 +85,16 @@ func (o *Observer) holderWoken(l *tracedLock, waits []unfinishedWait, left map[*
 		return holding{}
 	}
 	h, ok := left[x]
-	if !ok || h.g.g.ID != x.wokenG {
+	if !ok || h.g.ID != x.wokenG {
 		return holding{}
 	}
 	at := o.places.of(h.stack)
-	i := slices.IndexFunc(h.g.held, func(h heldLock) bool { return h.by == x })
-	if at.flags&contention.InWait != 0 || !o.stillIn(&h.g.held[i], h.stack) {
+	i := slices.IndexFunc(h.held, func(h heldLock) bool { return h.by == x })
+	if at.flags&contention.InWait != 0 || !o.stillIn(&h.held[i], h.stack) {
 		return holding{}
 	}
 	by := o.ownerAs(h.g, nil, 0)
-	return holding{at.party(&by), h.g.held[i].at}
+	return holding{at.party(&by), h.held[i].at}
 }
 
 // party returns an owner at a place.
@@ -135,8 +135,8 @@ func (o *Observer) unfinishedRows() []contention.Wait {
 	var rows []contention.Wait
 	left := map[*hold]leftHolding{}
 	for _, h := range o.left {
-		for i := range h.g.held {
-			left[h.g.held[i].by] = h
+		for i := range h.held {
+			left[h.held[i].by] = h
 		}
 	}
 	woken := map[*tracedLock]holding{}

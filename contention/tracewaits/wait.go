@@ -13,7 +13,7 @@ import (
 // trace would show: no system call, and no wake-up.
 const futile timeline.Time = 20_000
 
-// tracedGoroutine is the state of a live goroutine.
+// tracedGoroutine is the state of a live goroutine; g is nil once it has exited.
 type tracedGoroutine struct {
 	g    *timeline.Goroutine
 	wait *waiting // &noWait unless it is open
@@ -24,7 +24,6 @@ type tracedGoroutine struct {
 
 	begun   bool // it started in the trace, at past.first
 	shown   bool // others refer to its past
-	left    bool // it is in Observer.left
 	inGroup bool // it waits for a WaitGroup
 }
 
@@ -56,17 +55,6 @@ func (g *tracedGoroutine) locks() *lockState {
 	return g.lockState
 }
 
-// reset makes g the state of a new goroutine. It keeps memory for reuse.
-func (g *tracedGoroutine) reset() {
-	if l := g.lockState; l != &noLocks {
-		clear(l.held)
-		clear(l.usual)
-		*l = lockState{held: l.held[:0], usual: l.usual[:0]}
-	}
-	*g = tracedGoroutine{wait: &noWait, lockState: g.lockState, past: g.past}
-	g.past.reset()
-}
-
 // noWait is the wait of all goroutines without an open one. It is never written.
 var noWait = waiting{lockWaiting: &noLockWaiting}
 
@@ -75,7 +63,12 @@ func (o *Observer) newWait(g *tracedGoroutine) *waiting {
 	if n := len(o.spareWaits); n > 0 {
 		g.wait, o.spareWaits = o.spareWaits[n-1], o.spareWaits[:n-1]
 	} else {
-		g.wait = &waiting{lockWaiting: &noLockWaiting}
+		w := &struct {
+			waiting
+			one [1]blamedPart // room for parts: most waits have one
+		}{}
+		w.lockWaiting, w.parts = &noLockWaiting, w.one[:0]
+		g.wait = &w.waiting
 	}
 	return g.wait
 }

@@ -102,7 +102,7 @@ func (o *Observer) exit(g *tracedGoroutine, t timeline.Time) {
 	} else if n := len(x.spare); n > 0 {
 		list, x.spare = x.spare[n-1], x.spare[:n-1]
 	}
-	by := coOwner{owner: o.ownerAs(g, nil, 0), g: g.g.ID, past: o.pastOf(g), from: g.born(), to: t}
+	by := coOwner{owner: o.ownerAs(g.g, nil, 0), g: g.g.ID, past: o.pastOf(g), from: g.born(), to: t}
 	x.of[call] = append(list, exited{by, at, by.past.between(from, t), from, !g.shown})
 	g.shown = true
 	switch x.kept++; x.kept {
