@@ -244,7 +244,12 @@ replaying:
 			}
 			switch code := uint8(rec.head); code {
 			default:
-				r.step(rec, r.tick(t))
+				if r.gate == nil && t > r.now {
+					r.now = t // as tick does, without a call
+				} else {
+					r.tick(t)
+				}
+				r.step(rec, r.now)
 			case codeProcIdle:
 				if rec.x == 1 { // a status
 					r.procIdle(rec.g, r.now)

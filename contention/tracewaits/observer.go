@@ -312,15 +312,15 @@ func (o *Observer) Metric(t timeline.Time, name string, value uint64, _ bool) {
 
 // goroutine returns the state of a live goroutine.
 func (o *Observer) goroutine(g *timeline.Goroutine) *tracedGoroutine {
-	k := o.goroutines.At(g.Index)
-	if k.g != g {
-		o.begins(k, g)
+	if k := o.goroutines.Known(g.Index); k != nil && k.g == g {
+		return k
 	}
-	return k
+	return o.begins(g)
 }
 
-// begins makes k the state of a new goroutine.
-func (o *Observer) begins(k *tracedGoroutine, g *timeline.Goroutine) {
+// begins returns the state of a new goroutine.
+func (o *Observer) begins(g *timeline.Goroutine) *tracedGoroutine {
+	k := o.goroutines.At(g.Index)
 	if k.g != nil { // its end was not shown: it may be referenced
 		o.commit(k)
 		k.shown = true
@@ -336,6 +336,7 @@ func (o *Observer) begins(k *tracedGoroutine, g *timeline.Goroutine) {
 	*k = tracedGoroutine{g: g, wait: &noWait, lockState: l, past: o.newPast()}
 	k.past.room = &o.room
 	o.room.live++
+	return k
 }
 
 // maxSpare bounds the pasts and the waits whose memory is kept for reuse. Tests set it to 0.

@@ -74,7 +74,7 @@ const recentPlaces = 1 << 8
 
 // slotOf returns the index of a call chain in a cache with the given number of slots.
 func slotOf(s *timeline.Stack, slots uintptr) uintptr {
-	h := uintptr(unsafe.Pointer(s)) / unsafe.Sizeof(*s)
+	h := uintptr(unsafe.Pointer(s)) >> 4
 	return (h ^ h>>9) % slots
 }
 
@@ -94,18 +94,22 @@ func (p *places) known(at *place) bool { return at != p.unknown && at != p.dropp
 
 // of returns the place of a call chain.
 func (p *places) of(s *timeline.Stack) *place {
+	if e := &p.recent[slotOf(s, recentPlaces)]; e.stack == s && s != nil {
+		return e.place
+	}
+	return p.look(s)
+}
+
+// look is of for a call chain that is not among the recent ones.
+func (p *places) look(s *timeline.Stack) *place {
 	if s == nil {
 		return p.unknown
 	}
-	e := &p.recent[slotOf(s, recentPlaces)]
-	if e.stack != s {
-		at := p.find(s)
-		if at == p.dropped {
-			return at
-		}
-		e.stack, e.place = s, at
+	at := p.find(s)
+	if at != p.dropped {
+		p.recent[slotOf(s, recentPlaces)] = recentPlace{s, at}
 	}
-	return e.place
+	return at
 }
 
 // find is of without the cache.

@@ -295,7 +295,7 @@ func (o *Observer) woken(g *tracedGoroutine, t *timeline.Transition) {
 	at, kind := o.places.of(t.Stack), waitOf(t)
 	var waker *tracedGoroutine
 	if t.Waker != nil {
-		if waker = o.goroutine(t.Waker); !waker.wait.chosen {
+		if waker = o.goroutine(t.Waker); waker.wait.open && !waker.wait.chosen {
 			o.commit(waker) // its own wait is over
 		}
 	}
@@ -304,7 +304,9 @@ func (o *Observer) woken(g *tracedGoroutine, t *timeline.Transition) {
 	again := lock && g.inVain(at.site)
 	requeued := again && w.queue == at.queue
 	if !again {
-		o.commit(g)
+		if w.open {
+			o.commit(g)
+		}
 		w = o.newWait(g)
 		w.open, w.kind, w.site = true, kind, at.site
 		w.wrapped, w.began = lock && (at.wrapped || o.logs.sync && !at.own), t.Start
@@ -428,8 +430,13 @@ func (o *Observer) resumed(g *tracedGoroutine, t timeline.Time) {
 // readied adds the time up to t in which a woken goroutine did not run.
 func (o *Observer) readied(w *waiting, t timeline.Time) {
 	idle := o.idle.until(t)
-	o.spend(w, readySpan, w.readied, t, t-w.readied)
-	o.spend(w, idleSpan, w.readied, t, min(t-w.readied, idle-w.idleThen))
+	if o.windows != nil {
+		o.spend(w, readySpan, w.readied, t, t-w.readied)
+		o.spend(w, idleSpan, w.readied, t, min(t-w.readied, idle-w.idleThen))
+	} else {
+		w.times[readySpan] += t - w.readied
+		w.times[idleSpan] += min(t-w.readied, idle-w.idleThen)
+	}
 	w.readied, w.idleThen = t, idle
 }
 
@@ -536,9 +543,6 @@ func (o *Observer) commit(g *tracedGoroutine) {
 // bookContended adds the time by which w extended the contended time of its lock, in which it was
 // held while a goroutine waited.
 func (o *Observer) bookContended(w *waiting) {
-	if len(w.contended) == 0 {
-		return
-	}
 	for _, s := range w.contended {
 		o.contend(w.lock, s.start, s.end, s.end-s.start)
 	}
@@ -547,8 +551,12 @@ func (o *Observer) bookContended(w *waiting) {
 
 // book adds a wait to the profile.
 func (o *Observer) book(g *timeline.Goroutine, w *waiting) {
-	o.bookContended(w)
-	o.windows.book(g, w, o.rows.add(g, w))
+	if len(w.contended) > 0 {
+		o.bookContended(w)
+	}
+	if row := o.rows.add(g, w); o.windows != nil {
+		o.windows.book(g, w, row)
+	}
 	w.lock.longest = max(w.lock.longest, w.waited+w.earlier)
 }
 

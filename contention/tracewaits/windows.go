@@ -176,9 +176,6 @@ func portion(ns, a, b timeline.Time) timeline.Time {
 // book adds the pieces of a finished wait to the windows. It counts for an owner where that was
 // blamed last. whole is the row of the profile, to which the wait has been added.
 func (s *traceWindows) book(g *timeline.Goroutine, w *waiting, whole *traceRow) {
-	if s == nil {
-		return
-	}
 	k := rowKeyOf(g, w, s.goroutines)
 	for i := range w.pieces {
 		p := &w.pieces[i]
