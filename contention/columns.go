@@ -59,7 +59,7 @@ func lineColumns() []result.Column[line] {
 	c = append(c, partyColumns("waiter", "waiter", func(l *line) *Party { return &l.Waiter })...)
 	c = append(c, partyColumns("owner", "owner", func(l *line) *Party { return &l.Owner })...)
 	return append(c, []result.Column[line]{
-		{Name: "flags", Title: "flags", Note: true, Help: "what is not exact", Value: result.Texts(func(l *line) string { return FlagNames(l.Flags) })},
+		{Name: "flags", Title: "flags", Note: true, Help: "circumstances of the wait, and of its owner", Value: result.Texts(func(l *line) string { return FlagNames(l.Flags) })},
 		{Name: "contentions", Title: "waits", Unit: result.Count, Help: "waits that the owner delayed; 0 where there is no owner", Value: result.Ints(func(l *line) int64 {
 			if l.unfinished {
 				return 0

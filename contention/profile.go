@@ -203,12 +203,16 @@ const (
 	// Logged also describes the waiter. It marks waits that wrapped locks logged exactly in the
 	// trace.
 	Logged
+
+	// Closer marks an owner that ended the wait of all that received from a channel: it closed
+	// the channel.
+	Closer
 )
 
 // WaiterFlags has the flags that describe the waiter.
 const WaiterFlags = Reacquire | Estimated | Logged
 
-var flagNames = []string{"reacquire", "estimated", "read-owner", "pending-writer", "signaler", "in-wait", "logged"}
+var flagNames = []string{"reacquire", "estimated", "read-owner", "pending-writer", "signaler", "in-wait", "logged", "closer"}
 
 // FlagNames returns the names of flags, such as "reacquire,read-owner".
 func FlagNames(f uint32) string {

@@ -899,6 +899,33 @@ func TestSemaphoreThatJoins(t *testing.T) {
 	}
 }
 
+// Goroutines that wait until the one that does something closes a channel are not limited in number,
+// as those are that wait for a value from another one of their group.
+func TestWaitUntilClosed(t *testing.T) {
+	const ms = time.Millisecond
+	for flags, want := range map[uint32]verdict.Kind{0: diagnose.Limit, contention.Closer: diagnose.Sleep} {
+		pair := contention.Wait{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: "main.serve", Stack: stackOf("main.get", 3)}, Owner: contention.Party{Group: "main.serve", Stack: stackOf("main.get", 8)}, Flags: flags, Waited: 8 * time.Second, Blamed: 8 * time.Second, Contentions: 9}
+		r := (&made{
+			rows:  []ledger.Row{{Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.fetch", 7), Wait: "sleep", Beside: ledger.None, Time: 1800 * ms, Count: 99}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.serve", Goroutines: 40, Waiting: map[string]time.Duration{"sleep": 8 * time.Second}}},
+			waits: []contention.Wait{pair}, pairs: []contention.Wait{pair},
+		}).results(t)
+		if f := diagnose.New(r).Findings[0]; f.Kind != want {
+			t.Errorf("flags %q: %s, %s", contention.FlagNames(flags), f.Kind, f.Title)
+		}
+	}
+	// They wait for what is done once.
+	pair := contention.Wait{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: "main.serve", Stack: stackOf("main.get", 3)}, Owner: contention.Party{Group: "main.load", Stack: stackOf("main.load", 8)}, Flags: contention.Closer, Waited: 8 * time.Second, Blamed: 8 * time.Second, Contentions: 9}
+	r := (&made{
+		rows:  []ledger.Row{{Category: ledger.Idle, Group: "main.serve", Site: placeOf("main.get", 3), Wait: "chan-receive", Waker: "main.load", WakerSite: placeOf("main.load", 8), Beside: "main.load", Time: 800 * ms, Count: 9}},
+		boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.serve", Goroutines: 40}, {Kind: bottle.Application, Group: "main.load", Goroutines: 1, Running: 900 * ms, SelfParallelism: 1}},
+		waits: []contention.Wait{pair}, pairs: []contention.Wait{pair},
+	}).results(t)
+	if f := diagnose.New(r).Findings[0]; f.Title != "Processors had nothing to do for 40% of the capacity while main.load ran, which others waited for at main.get main.go:3." {
+		t.Errorf("%s", f.Title)
+	}
+}
+
 // A channel of places is a limit, too, for goroutines that start others of their group, as a walk
 // over directories does. Where they also wait for what others send, it is their results.
 func TestLimitOfGoroutinesThatStartOthers(t *testing.T) {

@@ -35,6 +35,7 @@ type diagnosis struct {
 	joined     map[timeline.Place]bool          // semaphores that are not limits: see joins
 	waitsFrom  map[timeline.Place]bool          // where goroutines wait for others
 	barriers   map[timeline.Place]bool          // where goroutines of one group wait until one of them wakes all
+	closed     map[timeline.Place]bool          // where goroutines wait for a channel to be closed
 	behalf     map[string]served                // by group: see servedBy
 	above      map[served][]timeline.Place      // the callers there
 	handler    map[string]string                // by group: see findHandlers
@@ -178,7 +179,7 @@ func (d *diagnosis) timesOf(c *cause) map[ledger.Category]time.Duration {
 func (d *diagnosis) index() {
 	d.behalf, d.above = map[string]served{}, map[served][]timeline.Place{}
 	d.boxes, d.code, d.locks, d.limits, d.byKey = map[string]*bottle.Box{}, map[string][]int{}, map[timeline.Place]timeline.Place{}, map[string]timeline.Place{}, map[key]*cause{}
-	d.barriers, d.waitsFrom = map[timeline.Place]bool{}, map[timeline.Place]bool{}
+	d.barriers, d.waitsFrom, d.closed = map[timeline.Place]bool{}, map[timeline.Place]bool{}, map[timeline.Place]bool{}
 	d.lockAge, d.startedBy = map[timeline.Place]int{}, map[string]map[string]bool{}
 	d.tiny, d.short, d.stops = map[string]bool{}, map[string]bool{}, map[timeline.Place]time.Duration{}
 	d.sums = sums{of: map[ledger.Category]time.Duration{}, ran: map[string]ran{}, at: map[visited]visits{}}
@@ -1103,7 +1104,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: HandOver}, true
 	case ran == ledger.Several:
 		return key{kind: Starved}, true
-	case r.Wait == timeline.WaitOnce.String(), r.Wait == timeline.WaitWaitGroup.String() && r.Group == r.Beside && !d.startedBy[ran][ran]:
+	case r.Wait == timeline.WaitOnce.String(), d.untilClosed(r), r.Wait == timeline.WaitWaitGroup.String() && r.Group == r.Beside && !d.startedBy[ran][ran]:
 		return key{kind: once, place: r.Site, name: ran}, true
 	case r.Wait == timeline.WaitWaitGroup.String() && d.short[ran]:
 		return key{kind: Tiny, name: ran}, true
@@ -1117,6 +1118,13 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 // started for a call of the program. A server's connections start some that no line led to.
 func (d *diagnosis) forProgram(r *ledger.Row) bool {
 	return symbol.IsProgram(r.Group, "") || d.own(r.Site) || slices.ContainsFunc(r.Callers, d.own)
+}
+
+// untilClosed reports whether several goroutines wait where those of a row did, until what all of
+// them need is done.
+func (d *diagnosis) untilClosed(r *ledger.Row) bool {
+	b := d.boxes[r.Group]
+	return b != nil && b.Goroutines > 1 && r.Wait == timeline.WaitChanReceive.String() && d.closed[r.Site]
 }
 
 // command reports whether the system calls of a row start a command or wait for one.

@@ -55,7 +55,7 @@ func (d *diagnosis) findLimits() {
 	if d.Contention == nil {
 		return
 	}
-	bySort := map[timeline.Place]map[limitSort]*limit{}
+	bySort, closed := map[timeline.Place]map[limitSort]*limit{}, map[timeline.Place]time.Duration{}
 	for i := range d.Contention.Pairs {
 		p := &d.Contention.Pairs[i]
 		if p.Owner.Stack == nil {
@@ -63,6 +63,7 @@ func (d *diagnosis) findLimits() {
 		}
 		sort := limitSort(0)
 		switch {
+		case p.Flags&contention.Closer != 0: // what they wait for is done once
 		case p.Kind == contention.SemaphoreKind:
 			sort = semaphores
 		case p.Kind == contention.SelectKind && calls(p.Waiter.Stack, waitsForDatabase):
@@ -102,6 +103,9 @@ func (d *diagnosis) findLimits() {
 		l.holders[d.starts(p.Owner.Group)] += p.Blamed
 		l.waited += p.Blamed
 		l.count += p.Contentions
+		if p.Flags&contention.Closer != 0 {
+			closed[place] += p.Blamed
+		}
 	}
 	for place, sorts := range bySort {
 		var all time.Duration
@@ -112,6 +116,7 @@ func (d *diagnosis) findLimits() {
 				most = l
 			}
 		}
+		d.closed[place] = closed[place] > all/2
 		switch {
 		case most.sort == 0 || most.waited <= all/2 || most.sort == workers && d.isOne(most):
 		case d.joins(most):

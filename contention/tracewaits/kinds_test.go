@@ -14,6 +14,24 @@ func TestTraceKinds(t *testing.T) {
 			|once #1 main.f:10: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 10
 			|  main.f:10: 100 of 1`},
 
+		// Only closing a channel leaves no frame of package runtime.
+		{"who closes a channel, and who sends", Options{}, `
+			100 2 blocks chan-receive in runtime.chanrecv1 < main.get:10
+			110 3 blocks chan-receive in runtime.chanrecv1 < main.get:10
+			120 4 blocks select in runtime.selectgo < main.ask:20
+			200 1 wakes 2 in runtime.chansend1 < main.put:11
+			210 2 runs
+			300 1 wakes 3 in main.stop:12
+			300 1 wakes 4 in main.stop:12
+			310 3 runs
+			310 4 runs
+			400 ends`, `
+			|chan-receive #1 main.get:10: 2 waited 290 = blamed 290 + hand-off 0 + unattributed 0; ready 20
+			|  main.stop:12: 190 of 1 [closer]
+			|  main.put:11: 100 of 1
+			|select #2 main.ask:20: 1 waited 180 = blamed 180 + hand-off 0 + unattributed 0; ready 10
+			|  main.stop:12: 180 of 1 [closer]`},
+
 		// From 100 on 2 is pending and holds back 3, although 1 reads until 200.
 		{"readers and writers; a pending writer has half of the blame", Options{Goroutines: true}, `
 			100 2 blocks rwmutex-writer in sync.(*RWMutex).Lock < main.w:10

@@ -158,6 +158,9 @@ func (l *place) strip(frames []*timeline.Frame) int {
 		}
 		n++
 	}
+	if n == 0 { // a function of package runtime sends, and receives, but none closes
+		l.flags |= contention.Closer
+	}
 	l.wrapped = l.wrapped && !l.own
 	if n == len(frames) { // only the runtime: keep all but the tracer
 		for n = 0; n < len(frames)-1 && strings.HasPrefix(frames[n].Func, "runtime.trace"); n++ {

@@ -327,10 +327,13 @@ func (o *Observer) woken(g *tracedGoroutine, t *timeline.Transition) {
 		o.unowned(w, unattributedSpan, t.End-waited, t.End)
 	default:
 		w.lock = o.pseudoLock(kind, at.site)
-		by := o.ownerOf(waker, o.places.of(t.WakerStack))
-		by.flags = 0
-		if t.Wait == timeline.WaitCond {
+		woken := o.places.of(t.WakerStack)
+		by := o.ownerOf(waker, woken)
+		switch by.flags = 0; t.Wait {
+		case timeline.WaitCond:
 			by.flags = contention.Signaler
+		case timeline.WaitChanReceive, timeline.WaitSelect:
+			by.flags = woken.flags & contention.Closer
 		}
 		if t.Wait == timeline.WaitWaitGroup {
 			o.blameGroup(g, waker, t, by, waited)
