@@ -71,13 +71,17 @@ func (p *past) reset() {
 // each returns the number of segments that one goroutine may keep.
 func (r *pastRoom) each() int { return max(pastBlock, min(maxPast, pastBudget/max(1, r.live))) }
 
-// segment is a time in which a goroutine did one thing. It ends where the next segment begins. The
-// collector does not look at segments, which are most of what is kept of busy goroutines.
-type segment struct {
-	start  timeline.Time
-	did    doing
-	active bool // running or in a system call
-}
+// segment is a time in which a goroutine did one thing. It ends where the next segment begins. It is
+// small because segments are most of what is kept of busy goroutines: bit 0 is set if the goroutine
+// was active, which is running or in a system call, the next five are the doing, and the others are
+// the start since past.first.
+type segment uint64
+
+func (s segment) active() bool { return s&1 != 0 }
+func (s segment) did() doing   { return doing(s >> 1 & 31) }
+
+// start returns when segment i began.
+func (p *past) start(i int) timeline.Time { return p.first + timeline.Time(p.segs[i]>>6) }
 
 // cause is the root of a wait. If it has several parts, their times within the wait are unknown.
 type cause struct {
@@ -133,7 +137,11 @@ func (p *past) begin(to timeline.Time, did doing, active bool) {
 	if cap(p.segs) == 0 {
 		p.segs = p.few[:0]
 	}
-	p.segs = append(p.segs, segment{p.end, did, active})
+	s := segment(p.end-p.first)<<6 | segment(did)<<1
+	if active {
+		s |= 1
+	}
+	p.segs = append(p.segs, s)
 	p.end, p.did, p.active = to, did, active
 	if p.causes != nil {
 		p.causes = append(p.causes, nil)
@@ -182,7 +190,7 @@ func (p *past) trim(keep int) {
 		p.room.used -= n * pastBlock
 	}
 	for i := range p.blocks[:n] {
-		p.gone = append(p.gone, era{p.segs[(i+1)*pastBlock].start, p.blocks[i]})
+		p.gone = append(p.gone, era{p.start((i + 1) * pastBlock), p.blocks[i]})
 	}
 	for len(p.gone) > maxEras {
 		p.mergeEras()
@@ -195,14 +203,14 @@ func (p *past) trim(keep int) {
 	if p.room == nil {
 		p.blocks, p.segs, p.causes = slices.Clone(p.blocks), slices.Clone(p.segs), slices.Clone(p.causes)
 	}
-	p.lost = p.segs[0].start
+	p.lost = p.start(0)
 }
 
 // block returns the sums of the complete block i.
 func (p *past) block(i int) *ledger {
 	for n := len(p.blocks) * pastBlock; n <= i*pastBlock; n += pastBlock {
 		p.long().blocks = append(p.blocks, ledger{})
-		p.sumTo(&p.blocks[len(p.blocks)-1], n, n+pastBlock, p.segs[n].start, p.segs[n+pastBlock].start)
+		p.sumTo(&p.blocks[len(p.blocks)-1], n, n+pastBlock, p.start(n), p.start(n+pastBlock))
 	}
 	return &p.blocks[i]
 }
@@ -247,23 +255,25 @@ func (p *past) forgotten(l *ledger, from, to timeline.Time) {
 // sumTo adds the sum of the segments from i to j, clipped to the time between from and to, to l.
 func (p *past) sumTo(l *ledger, i, j int, from, to timeline.Time) {
 	latest, of := 0, -1 // the segment that has cause number of
-	for ; i < j; i++ {
-		s, c := &p.segs[i], p.cause(i)
-		end := p.end
-		if i+1 < len(p.segs) {
-			end = p.segs[i+1].start
+	if i == j {
+		return
+	}
+	for start, end := p.start(i), timeline.Time(0); i < j; i, start = i+1, end {
+		if end = p.end; i+1 < len(p.segs) {
+			end = p.start(i + 1)
 		}
-		switch a, b := max(s.start, from), min(end, to); {
+		did, c := p.segs[i].did(), p.cause(i)
+		switch a, b := max(start, from), min(end, to); {
 		case c == nil:
-			l.spend(s.did, b-a)
-		case of >= 0 && c == p.causes[latest] && s.did == p.segs[latest].did && b > a:
-			l.spend(s.did, b-a)
+			l.spend(did, b-a)
+		case of >= 0 && c == p.causes[latest] && did == p.segs[latest].did() && b > a:
+			l.spend(did, b-a)
 			l.causes[of].ns += b - a
 		case c.lock != nil:
 			of = -1
-			l.addOfLock(s.did, c.lock, a, b)
+			l.addOfLock(did, c.lock, a, b)
 		default:
-			latest, of = i, l.addSegment(s.did, c, end-s.start, b-a)
+			latest, of = i, l.addSegment(did, c, end-start, b-a)
 		}
 	}
 }
@@ -272,11 +282,11 @@ func (p *past) sumTo(l *ledger, i, j int, from, to timeline.Time) {
 func (p *past) at(t timeline.Time) int {
 	n := len(p.segs)
 	for i := n - 1; i >= max(0, n-8); i-- { // most queries are about the recent past
-		if p.segs[i].start <= t {
+		if p.start(i) <= t {
 			return i
 		}
 	}
-	return sort.Search(n, func(i int) bool { return p.segs[i].start > t }) - 1
+	return sort.Search(n, func(i int) bool { return p.start(i) > t }) - 1
 }
 
 // between returns what the goroutine did between two instants; to is not in the future. It takes
@@ -312,7 +322,7 @@ func (p *past) addBetween(l *ledger, from, to timeline.Time) {
 	}
 	i, j := p.at(from), p.at(to-1)+1
 	for i < j {
-		if i%pastBlock == 0 && i+pastBlock < j && p.segs[i].start >= from {
+		if i%pastBlock == 0 && i+pastBlock < j && p.start(i) >= from {
 			l.merge(p.block(i / pastBlock))
 			i += pastBlock
 			continue
@@ -334,10 +344,10 @@ func (p *past) only(from, to timeline.Time) (doing, bool) {
 	case from >= p.end:
 		return p.open, true
 	default:
-		if n = len(p.segs) - 1; n < 0 || p.end < to || p.segs[n].start > from || p.cause(n) != nil {
+		if n = len(p.segs) - 1; n < 0 || p.end < to || p.start(n) > from || p.cause(n) != nil {
 			return 0, false
 		}
-		return p.segs[n].did, true
+		return p.segs[n].did(), true
 	}
 }
 
@@ -475,17 +485,17 @@ func (p *past) addPlaced(from, to timeline.Time, on doing, by owner, q *past) bo
 	}
 	var short ledger // of the segments since p.end that are too short
 	for ; i <= last; i++ {
-		s, end := &q.segs[i], q.end
+		start, end := q.start(i), q.end
 		if i < len(q.segs)-1 {
-			end = q.segs[i+1].start
+			end = q.start(i + 1)
 		}
-		d := min(to, end) - max(from, s.start)
+		d := min(to, end) - max(from, start)
 		if d < least {
 			q.sumTo(&short, i, i+1, from, to)
 			continue
 		}
-		p.addLedger(max(from, s.start), on, by, &short)
-		if c := q.cause(i); c != nil && c.lock != nil && p.addPlacedOf(s.did, c.lock, max(from, s.start), min(to, end), on, by) {
+		p.addLedger(max(from, start), on, by, &short)
+		if c := q.cause(i); c != nil && c.lock != nil && p.addPlacedOf(q.segs[i].did(), c.lock, max(from, start), min(to, end), on, by) {
 			continue
 		}
 		q.sumTo(&short, i, i+1, from, to)
@@ -508,10 +518,10 @@ func (p *past) addPlacedOf(did doing, q *past, from, to timeline.Time, on doing,
 	for ; i <= last; i++ {
 		end := q.end
 		if i < len(q.segs)-1 {
-			end = q.segs[i+1].start
+			end = q.start(i + 1)
 		}
 		var l ledger
-		l.addOfLock(did, q, max(from, q.segs[i].start), min(to, end))
+		l.addOfLock(did, q, max(from, q.start(i)), min(to, end))
 		p.addLedger(min(to, end), on, by, &l)
 	}
 	return true

@@ -16,8 +16,7 @@ func (p *past) firstActive(t timeline.Time) timeline.Time {
 			}
 			break
 		}
-		s := &p.segs[i]
-		if end = s.start; s.active {
+		if end = p.start(i); p.segs[i].active() {
 			first = end
 		}
 	}
@@ -27,11 +26,11 @@ func (p *past) firstActive(t timeline.Time) timeline.Time {
 // activeSince returns the instant since which the goroutine, which is active now, has been active.
 func (p *past) activeSince() timeline.Time {
 	i := len(p.segs)
-	for i > 0 && p.segs[i-1].active {
+	for i > 0 && p.segs[i-1].active() {
 		i--
 	}
 	if i < len(p.segs) {
-		return p.segs[i].start
+		return p.start(i)
 	}
 	return p.end
 }
@@ -41,11 +40,11 @@ func (p *past) activeSince() timeline.Time {
 func (p *past) ranSince(t, most timeline.Time) (ran timeline.Time) {
 	end := p.end
 	for i := len(p.segs) - 1; i >= 0 && end > t && ran <= most; i-- {
-		s := &p.segs[i]
-		if s.did == doingRunning {
-			ran += end - max(s.start, t)
+		start := p.start(i)
+		if p.segs[i].did() == doingRunning {
+			ran += end - max(start, t)
 		}
-		end = s.start
+		end = start
 	}
 	return ran
 }
@@ -55,11 +54,11 @@ func (p *past) ranSince(t, most timeline.Time) (ran timeline.Time) {
 func (p *past) heldFor(a, b timeline.Time) timeline.Time {
 	d, end := b-a, p.end
 	for i := len(p.segs) - 1; i >= 0 && end > a; i-- {
-		s := &p.segs[i]
-		if s.did == doingRunnable {
-			d -= end - max(s.start, a)
+		start := p.start(i)
+		if p.segs[i].did() == doingRunnable {
+			d -= end - max(start, a)
 		}
-		end = s.start
+		end = start
 	}
 	return d
 }
@@ -69,12 +68,12 @@ func (p *past) heldFor(a, b timeline.Time) timeline.Time {
 func (p *past) heldSince(b, d timeline.Time) timeline.Time {
 	end := p.end
 	for i := len(p.segs) - 1; i >= 0 && b-end < d; i-- {
-		s := &p.segs[i]
-		if s.did == doingRunnable {
+		start := p.start(i)
+		if p.segs[i].did() == doingRunnable {
 			d -= b - end
-			b = s.start
+			b = start
 		}
-		end = s.start
+		end = start
 	}
 	return b - d
 }
