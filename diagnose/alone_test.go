@@ -899,6 +899,28 @@ func TestSemaphoreThatJoins(t *testing.T) {
 	}
 }
 
+// Tiny pieces of work are one finding, with what the scheduler took to hand them over, and with the
+// smaller time for which one goroutine ran alone because of them.
+func TestTinyPiecesAreOneFinding(t *testing.T) {
+	const ms = time.Millisecond
+	for _, alone := range []time.Duration{0, 100 * ms} {
+		wait := contention.Wait{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: "main.filter", Stack: stackOf("main.filter", 3)}, Waited: time.Second, Contentions: 900_000, Parks: 900_000}
+		m := &made{
+			rows: []ledger.Row{{Category: ledger.Scheduler, Group: "main.filter", Site: placeOf("main.filter", 3), Wait: "chan-receive", Waker: "main.filter", Time: 600 * ms, Count: 900_000},
+				{Category: ledger.Code, Group: "main.filter", Site: placeOf("main.filter", 3), Time: 1200 * ms, Count: 900_000}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.filter", Goroutines: 4, Running: 1200 * ms, SelfParallelism: 1.5}},
+			waits: []contention.Wait{wait},
+		}
+		if alone > 0 {
+			m.rows = append(m.rows, ledger.Row{Category: ledger.Idle, Group: "main.filter", Site: placeOf("main.filter", 3), Wait: "chan-receive", Waker: "main.filter", WakerSite: placeOf("main.filter", 4), Beside: "main.filter", Time: alone, Count: 90_000})
+		}
+		found := diagnose.New(m.results(t)).Findings
+		if lost := 600*ms + alone; len(found) != 1 || found[0].Kind != diagnose.Tiny || found[0].Lost != lost {
+			t.Errorf("alone for %v: %d findings, the first a %s of %v, want one of %v: %s", alone, len(found), found[0].Kind, found[0].Lost, lost, found[0].Title)
+		}
+	}
+}
+
 // Goroutines that wait until the one that does something closes a channel are not limited in number,
 // as those are that wait for a value from another one of their group.
 func TestWaitUntilClosed(t *testing.T) {

@@ -551,22 +551,23 @@ func (d *diagnosis) mergePieces() {
 			}
 		}
 	}
-	if len(alone) == 0 {
-		// The scheduler takes as long as the pieces.
-		if group := d.pieceGroup(); into != nil && group != "" && d.timesOf(into)[ledger.Scheduler] > into.lost/2 {
-			d.causeOf(key{kind: pieces, name: group}).take(into)
-		}
-		return
-	}
+	name := ""
 	if sum > 0 {
 		most := slices.MaxFunc(alone, func(a, b *cause) int { return cmp.Or(cmp.Compare(a.lost, b.lost), cmp.Compare(b.name, a.name)) })
+		name = most.name
+	} else if into != nil && d.timesOf(into)[ledger.Scheduler] > into.lost/2 {
+		name = d.pieceGroup() // the scheduler takes as long as the pieces
+	}
+	if name != "" {
 		handed := into
-		if into = d.causeOf(key{kind: pieces, name: most.name}); handed != nil {
+		if into = d.causeOf(key{kind: pieces, name: name}); handed != nil {
 			into.take(handed)
 		}
 	}
 	for _, c := range alone {
-		into.take(c)
+		if into != nil {
+			into.take(c)
+		}
 	}
 }
 

@@ -474,16 +474,18 @@ func (d *diagnosis) opened() string {
 // buffer makes fewer of those that read or write; a file or directory has its own of most others.
 func (d *diagnosis) fewerCalls(c *cause) string {
 	r := d.calls(c)
+	waits := c.kind == Syscalls && c.blocked > (c.lost-c.alone-c.blocked)/2
 	switch {
-	case r == nil || !slices.ContainsFunc(byName, func(part string) bool { return strings.Contains(r.Call, part) }):
-		if c.kind == Syscalls && c.blocked > (c.lost-c.alone-c.blocked)/2 {
-			return moreCalls(&d.l.Rows[c.rows[0]])
+	case r != nil && slices.ContainsFunc(byName, func(part string) bool { return strings.Contains(r.Call, part) }):
+		several := ""
+		if waits || c.alone > 0 {
+			several = "have several goroutines make them at a time, or "
 		}
-		return "Make fewer, larger calls: a buffer does that for writes and reads."
-	case c.alone > 0:
-		return "Each file or directory has its own calls (" + r.Call + "): have several goroutines make them at a time, or make fewer."
+		return "Each file or directory has its own calls (" + r.Call + "): " + several + "make fewer."
+	case waits:
+		return moreCalls(&d.l.Rows[c.rows[0]])
 	}
-	return "Each file or directory has its own calls (" + r.Call + "): make fewer."
+	return "Make fewer, larger calls: a buffer does that for writes and reads."
 }
 
 // moreCalls returns the advice on system calls that wait, which are those of a row.
@@ -1576,7 +1578,7 @@ func (d *diagnosis) after(costly []verdict.Finding, largest time.Duration) []ver
 	if f, ok := d.leaks(); ok {
 		out = append(out, f)
 	}
-	if code := d.of[ledger.Code]; code >= d.l.Capacity*7/10 && largest < d.little() || d.fights() && largest < d.shared {
+	if code := d.of[ledger.Code]; code >= d.l.Capacity*7/10 && largest < d.little() && !has(costly, Tiny) || d.fights() && largest < d.shared {
 		out = append(out, d.saturated(len(costly)+len(out) == 0))
 	} else if len(costly) == 0 && len(out) == 0 {
 		out = append(out, verdict.Finding{Kind: CannotTell, Title: fmt.Sprintf("No single cause cost %.0f%% of the capacity: the program's own code ran for %s of it.", 100*worthTelling, format.Percent(d.of[ledger.Code], d.l.Capacity))})
