@@ -1077,6 +1077,49 @@ func TestCodeComesBeforeLateStops(t *testing.T) {
 	}
 }
 
+// A call of a library holds the library's lock, and then waits for the network without it.
+func TestReplyIsNotWaitedForUnderTheLockOfTheLibrary(t *testing.T) {
+	const ms, input = time.Millisecond, "net/rpc.(*Client).input"
+	chain := func(frames ...any) *contention.Stack {
+		s := stackOf(append(frames, "main.ask", 9)...)
+		for i := range len(s.Frames) - 1 {
+			s.Frames[i].File = "/go/src/lib.go"
+		}
+		return s
+	}
+	asks := func(s *contention.Stack) contention.Party { return contention.Party{Group: "main.ask", Stack: s} }
+	lock := contention.Wait{Kind: contention.MutexKind, Waiter: asks(chain("sync.(*Mutex).Lock", 1, "net/rpc.(*Client).send", 2)), Owner: asks(chain("net/rpc.(*Client).send", 5)), Waited: 2 * time.Second, Blamed: 2 * time.Second, Running: 2 * time.Second, Contentions: 99}
+	reply := contention.Wait{Kind: contention.ChanReceiveKind, Waiter: asks(chain("net/rpc.(*Client).Call", 3)), Owner: contention.Party{Group: input, Stack: stackOf(input, 1)}, Waited: time.Second, Blamed: time.Second, Contentions: 99}
+	found := diagnose.New((&made{
+		rows: []ledger.Row{
+			{Category: ledger.Idle, Group: "main.ask", Site: placeOf("main.ask", 9), Wait: "mutex", Waker: "main.ask", WakerSite: placeOf("main.ask", 9), Beside: "main.ask", Time: 400 * ms, Count: 9},
+			{Category: ledger.Outside, Group: input, Site: timeline.Place{Func: input, File: "/go/src/lib.go", Line: 1}, Wait: "network", Beside: ledger.None, Time: 300 * ms, Count: 9},
+		},
+		waits: []contention.Wait{lock, reply}, pairs: []contention.Wait{lock, reply},
+	}).results(t)).Findings
+	if len(found) != 2 || found[0].Kind != diagnose.Lock || found[0].Lost != 400*ms || found[1].Kind != diagnose.Network {
+		t.Errorf("%d findings, the first: %s: %s", len(found), found[0].Kind, found[0].Title)
+	}
+}
+
+// A goroutine that stops the tracer runs alone to the end of the trace, without a call chain.
+func TestStoppingTheTracerIsNoWork(t *testing.T) {
+	const ms = time.Millisecond
+	for nameless, first := range map[time.Duration]verdict.Kind{600 * ms: diagnose.Tracing, 100 * ms: diagnose.Serial} {
+		found := diagnose.New((&made{
+			rows: []ledger.Row{
+				{Category: ledger.NoWork, Beside: "main.main", Time: 600 * ms, Count: 1},
+				{Category: ledger.Code, Group: "main.main", Time: nameless, Count: 9},
+				{Category: ledger.Code, Group: "main.main", Site: placeOf("main.main", 3), Time: 700*ms - nameless, Count: 9},
+			},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.main", Goroutines: 1, Running: 700 * ms, SelfParallelism: 1}},
+		}).results(t)).Findings
+		if i := slices.IndexFunc(found, func(f verdict.Finding) bool { return f.Kind != diagnose.Saturated }); found[i].Kind != first {
+			t.Errorf("%v without a place: %s: %s", nameless, found[i].Kind, found[i].Title)
+		}
+	}
+}
+
 // A lock that nothing waits for costs the time of its methods, but is not what limits.
 func TestFreeLockIsNoCause(t *testing.T) {
 	const ms = time.Millisecond

@@ -71,8 +71,9 @@ type sums struct {
 // ran is what the goroutines of a group did.
 type ran struct {
 	code, calls, c time.Duration
-	slices         int64       // of code
-	inC, started   *ledger.Row // the largest of C code, and of goroutines that the program had just started
+	slices         int64         // of code
+	inC, started   *ledger.Row   // the largest of C code, and of goroutines that the program had just started
+	nameless       time.Duration // of code without a place
 }
 
 // visited is a place where code or system calls ran.
@@ -216,8 +217,10 @@ func (d *diagnosis) index() {
 			if d.shared += r.Shared; r.Shared > 0 {
 				d.sharedAt = cmp.Or(d.sharedAt, r)
 			}
-			if r.Group == unnamed && r.Site.Func == "" {
-				d.nameless += r.Time
+			if r.Site.Func == "" {
+				if g.nameless += r.Time; r.Group == unnamed {
+					d.nameless += r.Time
+				}
 			}
 		case ledger.Syscall:
 			g.calls += r.Time
@@ -892,7 +895,15 @@ func (d *diagnosis) worksUnder(s spans, r *ledger.Row) bool {
 		return false
 	}
 	b := d.servedBy(r.Group)
-	return s.contain(&ledger.Row{Site: b.place, Callers: d.above[b]})
+	lines := spans{} // without those that call a library, which does more there than to hold its lock
+	for fn, all := range s {
+		for _, at := range all {
+			if at.from < at.to {
+				lines[fn] = append(lines[fn], at)
+			}
+		}
+	}
+	return lines.contain(&ledger.Row{Site: b.place, Callers: d.above[b]})
 }
 
 // spans are the lines of each function between which a lock is held: from one line to another or,
@@ -1101,6 +1112,8 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Collector}, true
 	case nothing && r.Category == ledger.NoWork:
 		return key{kind: NoWork}, true
+	case r.Category == ledger.NoWork && d.stopsTracing(ran, r.Time):
+		return key{kind: Tracing}, true
 	case nothing, r.Category == ledger.WakeUp && (r.Wait == timeline.WaitCreated.String() && ran == d.called(r.Group) || !d.setsPace(ran)):
 		return key{kind: HandOver}, true
 	case ran == ledger.Several:
@@ -1127,6 +1140,18 @@ func (d *diagnosis) untilClosed(r *ledger.Row) bool {
 	b := d.boxes[r.Group]
 	return b != nil && b.Goroutines > 1 && r.Wait == timeline.WaitChanReceive.String() && d.closed[r.Site]
 }
+
+// stopsTracing reports whether a goroutine stopped the tracer while processors were idle to the end of
+// the trace. It then runs in the runtime, which looks at each goroutine there has been, and is not
+// preempted; other code is, after 10 ms, at a place.
+func (d *diagnosis) stopsTracing(ran string, idle time.Duration) bool {
+	b := d.boxes[ran]
+	placed := func(i int) bool { return d.l.Rows[i].Site.Func != "" }
+	return b != nil && b.Goroutines == 1 && !d.Window && slices.ContainsFunc(d.code[ran], placed) && idle > 2*timeSlice*time.Duration(d.l.Procs-1) && d.ran[ran].nameless >= idle/time.Duration(max(d.l.Procs-1, 1))*9/10
+}
+
+// timeSlice is the time after which the runtime preempts a goroutine.
+const timeSlice = 10 * time.Millisecond
 
 // command reports whether the system calls of a row start a command or wait for one.
 func command(r *ledger.Row) bool {
