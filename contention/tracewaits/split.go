@@ -306,27 +306,33 @@ func (c *cutter) sum(i int) int {
 		shift := (level + 1) * fanBits
 		n := i>>shift - 1
 		s := c.lock.sums[level][n]
-		if s.from < c.start || !c.o.windows.oneHas(s.from, s.to) || !c.ordered(level, n) {
+		if s.from < c.start || !c.o.windows.oneHas(s.from, s.to) ||
+			s.asked[c.end.queue] > c.end.asked+overlap && !c.ordered(level, n) {
 			continue
 		}
 		if len(s.parts) > wideSum {
-			for what, ns := range s.times {
-				c.w.times[what] += ns
-			}
+			c.w.times.add(&s.times)
 			c.w.forLock().sums = append(c.w.sums, s)
 		} else {
 			c.parts += len(s.parts)
-			for j := range s.parts {
-				p := &s.parts[j]
-				c.o.blame(c.w, &p.owner, s.from, s.to, p.ns, &p.did, nil)
+			if c.w.addSum(s); c.o.windows != nil {
+				c.o.windows.piece(c.w, s.to).addSum(s)
 			}
-			c.o.spend(c.w, handOffSpan, s.from, s.to, s.times[handOffSpan])
-			c.o.spend(c.w, unattributedSpan, s.from, s.to, s.times[unattributedSpan])
 		}
 		c.at = s.from
 		return 1 << shift
 	}
 	return 0
+}
+
+// addSum adds a sum to a wait, or to its piece in the window of the sum.
+func (p *piece) addSum(s *spanSum) {
+	p.times.add(&s.times)
+	for i := range s.parts {
+		part := p.part(&s.parts[i].owner)
+		part.ns += s.parts[i].ns
+		part.did.merge(&s.parts[i].did)
+	}
 }
 
 // ordered reports whether all waiters in sum number i of a level may have been before that of c.end
@@ -382,9 +388,15 @@ func (c *cutter) stretch(spans []heldSpan) {
 // held blames the holders of the lock.
 func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
 	part := heldSpan{from: from, to: to, what: blamedSpan, holder: sp.holder, with: sp.with}
-	if len(sp.with) > 0 {
+	switch {
+	case len(sp.with) > 0:
 		sp.shares(from, to, func(by *coOwner, ns timeline.Time, did *ledger) { c.blame(by, from, to, ns, did) })
-	} else {
+	case sp.did == nil && !c.placed && c.audit == nil && c.o.windows == nil:
+		p := c.w.part(&sp.holder.owner) // the usual case
+		p.ns += to - from
+		p.did.spend(sp.only, to-from)
+		c.w.times[blamedSpan] += to - from
+	default:
 		did := sp.ledger(from, to)
 		c.blame(sp.holder, from, to, to-from, &did)
 		if part.did = sp.did; c.placed && sp.did != nil && (from != sp.from || to != sp.to) {

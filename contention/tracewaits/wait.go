@@ -147,6 +147,12 @@ type piece struct {
 // waitTimes has the time of each kind.
 type waitTimes [spanKinds]timeline.Time
 
+func (t *waitTimes) add(u *waitTimes) {
+	for what, ns := range u {
+		t[what] += ns
+	}
+}
+
 // waited returns the time until the wake-up.
 func (t *waitTimes) waited() timeline.Time {
 	return t[unattributedSpan] + t[handOffSpan] + t[blamedSpan]
