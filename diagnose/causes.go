@@ -74,6 +74,7 @@ type ran struct {
 	slices         int64         // of code
 	inC, started   *ledger.Row   // the largest of C code, and of goroutines that the program had just started
 	nameless       time.Duration // of code without a place
+	tracer         bool          // they started the tracer
 }
 
 // visited is a place where code or system calls ran.
@@ -224,6 +225,8 @@ func (d *diagnosis) index() {
 			}
 		case ledger.Syscall:
 			g.calls += r.Time
+		case ledger.Tracer:
+			g.tracer = true
 		case ledger.C:
 			g.c += r.Time
 			g.inC, d.inC = cmp.Or(g.inC, r), cmp.Or(d.inC, r)
@@ -1089,6 +1092,8 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: HandOver}, true
 	case r.Category == ledger.Outside && ran != d.called(r.Group) && d.busy(ran):
 		// What ran during that time set the pace.
+	case r.Category == ledger.Outside && d.records(r.Group, w):
+		return key{kind: NoWork}, true
 	case w == timeline.WaitSleep.String():
 		return key{kind: Sleep, place: r.Site}, true
 	case w == timeline.WaitNetwork.String():
@@ -1139,6 +1144,22 @@ func (d *diagnosis) forProgram(r *ledger.Row) bool {
 func (d *diagnosis) untilClosed(r *ledger.Row) bool {
 	b := d.boxes[r.Group]
 	return b != nil && b.Goroutines > 1 && r.Wait == timeline.WaitChanReceive.String() && d.closed[r.Site]
+}
+
+// records reports whether a goroutine started the tracer and then waited once, to the end of the trace:
+// it records, and the end of its wait ended the trace, not a wait of the program.
+func (d *diagnosis) records(group, wait string) bool {
+	b := d.boxes[group]
+	if b == nil || b.Goroutines > 1 || !d.ran[group].tracer || d.Window || d.Contention == nil || d.windowed() || b.Waiting[wait] < d.Graph.Wall*9/10 {
+		return false
+	}
+	var waits int64
+	for i := range d.Contention.Waits {
+		if w := &d.Contention.Waits[i]; w.Waiter.Group == group {
+			waits += w.Contentions
+		}
+	}
+	return waits == 1
 }
 
 // stopsTracing reports whether a goroutine stopped the tracer while processors were idle to the end of

@@ -424,6 +424,13 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{{Category: ledger.NoWork, Beside: ledger.None, Time: time.Second, Count: 1}}, change: func(r *diagnose.Results) { r.Window = true },
 			sentence: "Nothing ran for 50% of the capacity, to the end of the window and for long after it."},
 
+		// The goroutine that records sleeps until it stops the tracer.
+		{rows: []ledger.Row{idle(ledger.Outside, "sleep", ledger.None, time.Second), {Category: ledger.Tracer, Group: "main.take", Time: ms, Count: 1}},
+			boxes:    []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 1, Waiting: map[string]time.Duration{"sleep": 990 * ms}}},
+			waits:    []contention.Wait{{Kind: contention.SleepKind, Waiter: contention.Party{Group: "main.take", Stack: stackOf("main.take", 3)}, Waited: 990 * ms, Contentions: 1}},
+			sentence: "Nothing ran for 50% of the capacity, to the end of the recording.",
+			advice:   "What the program waited for shows in a longer one."},
+
 		{rows: []ledger.Row{idle(ledger.WakeUp, "chan-receive", ledger.None, time.Second)}, sentence: handOver + "."},
 		// The work of a group is divided already if another one of the group was ready.
 		{rows: []ledger.Row{idle(ledger.WakeUp, "created", "main.take", time.Second)}, boxes: []bottle.Box{box("main.take", 8, time.Second, 1)}, sentence: handOver + ".",

@@ -184,6 +184,10 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 	case NoWork:
 		f.Title = fmt.Sprintf("Nothing ran for %s of the capacity, to the end of the trace.", lost)
 		f.Advice = "The program had no work, or all of its goroutines wait for ever." + d.stuck(&f, c)
+		if top.Category == ledger.Outside { // the wait of the goroutine that recorded
+			f.Title = fmt.Sprintf("Nothing ran for %s of the capacity, to the end of the recording.", lost)
+			f.Advice, f.Where = "What the program waited for shows in a longer one.", nil
+		}
 		f.Gain, f.Basis = 0, "" // of work that does not exist
 		if d.Window {
 			f.Title = fmt.Sprintf("Nothing ran for %s of the capacity, to the end of the window and for long after it.", lost)
