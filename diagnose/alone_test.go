@@ -1036,6 +1036,20 @@ func TestOwnerThatRunsAllTheTimeIsNoBound(t *testing.T) {
 	}
 }
 
+// A goroutine that runs all the time and never waits may poll until the others are done.
+func TestGoroutineThatMayPollIsNoBound(t *testing.T) {
+	const ms = time.Millisecond
+	for blocked, gain := range map[time.Duration]float64{0: 2 / 1.2, ms: 1 / 0.99} {
+		r := (&made{
+			rows:  []ledger.Row{{Category: ledger.Outside, Group: "main.take", Site: placeOf("main.take", 3), Wait: "sleep", Beside: ledger.None, Time: 800 * ms, Count: 1}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.watch", Goroutines: 1, Running: 990 * ms, SelfParallelism: 1, Waiting: map[string]time.Duration{"chan-receive": blocked}}},
+		}).results(t)
+		if f := diagnose.New(r).Findings[0]; math.Abs(f.Gain-gain) > 1e-6 {
+			t.Errorf("waited for %v: %s: %s, at best %v times as fast, want %v", blocked, f.Kind, f.Title, f.Gain, gain)
+		}
+	}
+}
+
 // Without the system calls under a lock, the goroutine that makes them runs for less time, too.
 func TestCallsUnderALockAreNoBound(t *testing.T) {
 	const ms = time.Millisecond
