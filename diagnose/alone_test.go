@@ -921,6 +921,25 @@ func TestTinyPiecesAreOneFinding(t *testing.T) {
 	}
 }
 
+// What short goroutines hand over is themselves: to start them and to hand over is one cause, at the
+// go statement.
+func TestTinyGoroutinesThatHandOver(t *testing.T) {
+	const ms = time.Millisecond
+	at := placeOf("main.start", 7)
+	r := (&made{
+		rows: []ledger.Row{{Category: ledger.Scheduler, Group: "main.sort", Site: placeOf("main.sort", 9), Wait: "chan-receive", Waker: "main.sort", Time: 300 * ms, Count: 90_000},
+			{Category: ledger.Scheduler, Group: "main.sort", Site: at, Wait: "created", Waker: "main.start", WakerSite: at, Time: 200 * ms, Count: 100_000},
+			{Category: ledger.Code, Group: "main.sort", Site: placeOf("main.sort", 9), Time: 500 * ms, Count: 190_000}, {Category: ledger.Code, Group: "main.start", Site: at, Time: 900 * ms, Count: 9}},
+		boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.sort", Goroutines: 110_000, Running: 500 * ms, SelfParallelism: 1.5}},
+		waits: []contention.Wait{{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: "main.sort", Stack: stackOf("main.sort", 9)}, Waited: time.Second, Contentions: 110_000, Parks: 110_000}},
+	}).results(t)
+	r.Ledger.Born = 110_000
+	found := diagnose.New(r).Findings
+	if f := found[0]; len(found) != 1 || f.Kind != diagnose.Tiny || f.Lost != 500*ms || !strings.HasPrefix(f.Title, "Tiny goroutines: 110,000 of main.sort ran for 4.55 µs each") || f.Where[0] != at {
+		t.Errorf("%d findings, the first a %s of %v at %v: %s", len(found), f.Kind, f.Lost, f.Where, f.Title)
+	}
+}
+
 // Goroutines that wait until the one that does something closes a channel are not limited in number,
 // as those are that wait for a value from another one of their group.
 func TestWaitUntilClosed(t *testing.T) {

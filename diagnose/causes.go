@@ -540,6 +540,17 @@ func (d *diagnosis) mergeTurns() {
 	}
 }
 
+// startsOf returns the cause that the goroutines of a group are too short to start them; nil if they
+// are not. To hand work over is then to start them.
+func (d *diagnosis) startsOf(group string) *cause {
+	for _, c := range d.causes {
+		if c.kind == Tiny && slices.Contains(c.groups, group) {
+			return c
+		}
+	}
+	return nil
+}
+
 // mergePieces makes one cause of the groups of goroutines that ran alone, if they hand over so
 // little work at a time that the hand-over takes as long. Dividing such work gains nothing.
 func (d *diagnosis) mergePieces() {
@@ -566,7 +577,10 @@ func (d *diagnosis) mergePieces() {
 	}
 	if name != "" {
 		handed := into
-		if into = d.causeOf(key{kind: pieces, name: name}); handed != nil {
+		if into = d.startsOf(name); into == nil {
+			into = d.causeOf(key{kind: pieces, name: name})
+		}
+		if handed != nil {
 			into.take(handed)
 		}
 	}

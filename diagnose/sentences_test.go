@@ -306,6 +306,9 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{called(ledger.Row{Category: ledger.Syscall, Group: "main.take", Site: placeOf("main.take", 3), Time: 180 * ms, Count: 900}, "fdatasync"), idle(ledger.Outside, "syscall", ledger.None, 40*ms)},
 			sentence: "Long system calls at main.take main.go:3 held processors for 9% of the capacity, and left 2% idle (900 calls).",
 			advice:   "Each waits until the disk has written: sync once for several changes, in batches or for all that wait at a time."},
+		{rows: []ledger.Row{{Category: ledger.Syscall, Group: "main.take", Site: placeOf("main.take", 3), Time: 180 * ms, Count: 9}, idle(ledger.Outside, "syscall", ledger.None, 20*ms), {Category: ledger.NoWork, Beside: "main.take", Time: 200 * ms, Count: 1}},
+			sentence: "Long system calls at main.take main.go:3 held processors for 9% of the capacity, and left 1% idle (9 calls); while main.take ran alone, the other processors had nothing to do for 10%.",
+			advice:   "Divide them among goroutines. If they usually take less time, other programs may have used the processors."},
 		// While one goroutine does what is done once, others of its group wait for it,
 		// which would run beside it.
 		{rows: []ledger.Row{idle(ledger.Idle, "once", "main.take", 600*ms), alone("main.take", 100*ms)}, boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 4, Running: 100 * ms, SelfParallelism: 1, Sites: map[string][]bottle.Site{"once": {{Func: "main.take", File: "/src/main.go", Line: 3, Time: 2 * time.Second}}}}},

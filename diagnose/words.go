@@ -123,7 +123,11 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Title = fmt.Sprintf("Long "+what+" at %s held processors for %s%s.", at, d.taken(busy, c.lost-c.alone-busy), times)
 		}
 		if f.Advice = moreCalls(top); c.lost-c.alone-busy < busy/4 && !writesOut(top) {
-			f.Advice = "Make fewer, larger calls. If they usually take less time, other programs may have used the processors."
+			f.Advice = "Make fewer, larger calls."
+			if c.alone > 0 && busy >= time.Duration(c.count)*veryLongCall {
+				f.Advice = "Divide them among goroutines."
+			}
+			f.Advice += " If they usually take less time, other programs may have used the processors."
 		}
 		if d.ofFile(c) {
 			took := "left " + lost + " of the capacity idle"
@@ -176,6 +180,12 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		f.Advice = "If it yields until something has happened, wait for that instead (a channel, a sync.Cond)."
 	case Tiny:
 		d.tinyGoroutines(&f, c.groups, fmt.Sprintf("; %s of the capacity went to starting them and waiting for them", lost))
+		for r := range d.rowsOf(c) {
+			if r.Wait == timeline.WaitCreated.String() {
+				top = r // where they are started
+				break
+			}
+		}
 		if f.Where = d.from(top.Site, top.Callers); top.Waker == "" && top.Site.Func == "" {
 			f.Where, f.Advice = d.hotPlaces(top.Group), "Timers start them (time.AfterFunc): use fewer timers that do more each."
 		}
@@ -496,6 +506,9 @@ func (d *diagnosis) fewerCalls(c *cause) string {
 	}
 	return "Make fewer, larger calls: a buffer does that for writes and reads."
 }
+
+// veryLongCall is the mean length above which larger system calls gain nothing.
+const veryLongCall = time.Millisecond
 
 // moreCalls returns the advice on system calls that wait, which are those of a row.
 func moreCalls(r *ledger.Row) string {
