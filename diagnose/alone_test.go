@@ -1069,6 +1069,56 @@ func TestGoroutineThatMayPollIsNoBound(t *testing.T) {
 	}
 }
 
+// Short goroutines that a channel lets run one at a time are limited by it, unless they are so short that
+// starting them takes as long. A pool of few that receive at the same place is no such limit.
+func TestChannelLimitsShortGoroutines(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		goroutines int
+		ran        time.Duration
+		want       verdict.Kind
+	}{{10_000, 200 * ms, diagnose.Limit}, {10_000, 20 * ms, diagnose.Tiny}, {4, 200 * ms, diagnose.HandOver}} {
+		pair := contention.Wait{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.main", Stack: stackOf("main.blur", 32)}, Owner: contention.Party{Group: "main.row", Stack: stackOf("main.row", 34)}, Waited: 790 * ms, Blamed: 790 * ms, Contentions: 10_000}
+		found := diagnose.New((&made{
+			rows: []ledger.Row{
+				{Category: ledger.Idle, Group: "main.row", Site: placeOf("main.blur", 33), Wait: "created", Waker: "main.main", Beside: ledger.None, Time: 900 * ms, Count: 9999},
+				{Category: ledger.Idle, Group: "main.main", Site: placeOf("main.blur", 32), Wait: "chan-send", Waker: "main.row", Beside: ledger.None, Time: 400 * ms, Count: 9999},
+				{Category: ledger.Code, Group: "main.row", Site: placeOf("main.row", 35), Time: tt.ran, Count: 10_000},
+			},
+			boxes: []bottle.Box{
+				{Kind: bottle.Application, Group: "main.row", Goroutines: tt.goroutines, Running: tt.ran, SelfParallelism: 1},
+				{Kind: bottle.Application, Group: "main.main", Goroutines: 1, Sites: map[string][]bottle.Site{"chan-send": {{Func: "main.blur", File: "/src/main.go", Line: 32, Time: 790 * ms}}}},
+			},
+			pairs: []contention.Wait{pair}, waits: []contention.Wait{pair},
+			change: func(r *diagnose.Results) { r.Ledger.Born = 10_000 },
+		}).results(t)).Findings
+		if f := found[0]; f.Kind != tt.want || tt.want == diagnose.Limit && f.Lost != 1300*ms {
+			t.Errorf("%d of %v: %s: %s", tt.goroutines, tt.ran, f.Kind, f.Title)
+		}
+	}
+}
+
+// The larger part of a program comes before the tiny pieces of work of another one.
+func TestTinyPiecesOfTheSmallerPart(t *testing.T) {
+	const ms = time.Millisecond
+	for ran, first := range map[time.Duration]verdict.Kind{10 * ms: diagnose.Serial, 300 * ms: diagnose.Tiny} {
+		send := contention.Wait{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.produce", Stack: stackOf("main.produce", 20)}, Contentions: 100_000, Parks: 100_000}
+		found := diagnose.New((&made{
+			rows: []ledger.Row{
+				{Category: ledger.Code, Group: "main.produce", Site: placeOf("main.produce", 20), Time: ran, Count: 100_000},
+				{Category: ledger.Idle, Group: "main.main", Site: placeOf("main.main", 33), Wait: "chan-receive", Waker: "main.produce", Beside: "main.produce", Time: 300 * ms, Count: 100_000},
+				{Category: ledger.Idle, Group: "main.produce", Site: placeOf("main.produce", 20), Wait: "chan-send", Waker: "main.main", Beside: "main.main", Time: 1200 * ms, Count: 1000},
+				{Category: ledger.Code, Group: "main.main", Site: placeOf("main.main", 33), Time: 400*ms - ran, Count: 1000},
+			},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.produce", Goroutines: 1, Running: ran, SelfParallelism: 1}, {Kind: bottle.Application, Group: "main.main", Goroutines: 1, Running: 400*ms - ran, SelfParallelism: 1}},
+			waits: []contention.Wait{send},
+		}).results(t)).Findings
+		if f := found[0]; f.Kind != first {
+			t.Errorf("ran for %v: %s: %s", ran, f.Kind, f.Title)
+		}
+	}
+}
+
 // Without the system calls under a lock, the goroutine that makes them runs for less time, too.
 func TestCallsUnderALockAreNoBound(t *testing.T) {
 	const ms = time.Millisecond

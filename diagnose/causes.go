@@ -32,6 +32,7 @@ type diagnosis struct {
 	lockAge    map[timeline.Place]int            // by place that acquires a lock: its position among these
 	limits     map[string]timeline.Place         // by group: where it waits at a semaphore
 	limitAt    map[timeline.Place]*limit
+	starters   map[string]timeline.Place        // by group: where it mostly waits at a channel that limits the goroutines it starts
 	joined     map[timeline.Place]bool          // semaphores that are not limits: see joins
 	waitsFrom  map[timeline.Place]bool          // where goroutines wait for others
 	barriers   map[timeline.Place]bool          // where goroutines of one group wait until one of them wakes all
@@ -1100,6 +1101,8 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Limit, place: r.Site}, true
 	case w == timeline.WaitYield.String():
 		return key{kind: Switching, place: r.Site}, true
+	case w == timeline.WaitCreated.String() && d.starters[r.Waker] != (timeline.Place{}) && !d.tiny[r.Group] && d.past(d.limitAt[d.starters[r.Waker]], r.Group):
+		return key{kind: Limit, place: d.starters[r.Waker]}, true
 	case w == timeline.WaitCreated.String() && d.short[r.Group] && d.forProgram(r) && r.Category != ledger.Outside && (r.Category != ledger.Idle || r.Time < time.Duration(r.Count)*longCall):
 		return key{kind: Tiny, name: r.Group}, true
 	case r.Category == ledger.Scheduler:

@@ -190,6 +190,8 @@ func ratio(a, b time.Duration) float64 {
 // What package testing and the tracer do comes last.
 func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 	switch {
+	case c.kind == pieces && !d.mostRanIn(c.name):
+		return f.Lost + d.ran[c.name].code
 	case f.Kind == Tiny && slices.ContainsFunc(f.Where, d.own) && (f.Share >= 0.1 || d.tiny[c.name] && d.mostAreTiny(f.Lost)):
 		return 1<<62 + f.Lost
 	case c.queue, c.spun:
@@ -286,6 +288,9 @@ func (d *diagnosis) polls() bool {
 // ready, but may only wait for others: that they are many does not show that there is work for more
 // processors.
 func (d *diagnosis) mostlyYields() bool { return d.yields >= 1000 && d.yields > d.l.Slices/2 }
+
+// mostRanIn reports whether a group of goroutines ran for half of the running time of the program.
+func (d *diagnosis) mostRanIn(group string) bool { return d.ran[group].code >= d.of[ledger.Code]/2 }
 
 // mostAreTiny reports whether goroutines that are too short are what the program does, or what it
 // switches between.

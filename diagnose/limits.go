@@ -51,7 +51,7 @@ const (
 
 // findLimits finds limits among all waits that were ended by a goroutine.
 func (d *diagnosis) findLimits() {
-	d.limitAt, d.joined = map[timeline.Place]*limit{}, map[timeline.Place]bool{}
+	d.limitAt, d.joined, d.starters = map[timeline.Place]*limit{}, map[timeline.Place]bool{}, map[string]timeline.Place{}
 	if d.Contention == nil {
 		return
 	}
@@ -82,6 +82,9 @@ func (d *diagnosis) findLimits() {
 			sort = tokens
 		case (p.Kind == contention.ChanSendKind || p.Kind == contention.SelectKind && d.receivesAt(p.Owner.Stack)) && p.Waiter.Group != p.Owner.Group:
 			sort = workers
+			if d.releasesOnce(p) {
+				sort = semaphores
+			}
 		}
 		place, callers := d.placeIn(p.Waiter.Stack)
 		if place == (timeline.Place{}) && (sort == databases || sort == connections) {
@@ -122,9 +125,18 @@ func (d *diagnosis) findLimits() {
 		case d.joins(most):
 			d.joined[place] = true
 		default:
-			d.limitAt[place] = most
+			if d.limitAt[place] = most; most.sort == semaphores && most.channel && d.waitedAt(place) >= 0.5 {
+				d.starters[most.waiters] = place
+			}
 		}
 	}
+}
+
+// releasesOnce reports whether a wait to send ends as goroutines receive that are about as many as these
+// waits, and never wait there: each was started with a place in a limit, which it returns.
+func (d *diagnosis) releasesOnce(p *contention.Wait) bool {
+	b := d.boxes[p.Owner.Group]
+	return b != nil && p.Contentions >= 10 && int64(b.Goroutines) >= p.Contentions/2 && !d.blocksAt(p.Owner.Stack)
 }
 
 // usesLimit returns the innermost place of a call chain outside the package that has a limit.
