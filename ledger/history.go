@@ -148,7 +148,7 @@ type history struct {
 // beginning is the clocks of a mark at the beginning.
 var beginning = []timeline.Time{}
 
-var maxPieces = 64 // smaller in tests
+var maxPieces = 128 // smaller in tests
 
 // maxClocks bounds the groups with a clock. What runs of others counts as several.
 const maxClocks = 1024
