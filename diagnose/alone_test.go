@@ -1069,6 +1069,42 @@ func TestGoroutineThatMayPollIsNoBound(t *testing.T) {
 	}
 }
 
+// A context that ends while a goroutine waits for a connection ends a wait at the limit, too.
+func TestLimitWithDeadlines(t *testing.T) {
+	const ms = time.Millisecond
+	waits := func(owner string, flags uint8, waited time.Duration) contention.Wait {
+		w := contention.Wait{Kind: contention.SelectKind, Waiter: contention.Party{Group: "main.work", Stack: stackOf("database/sql.(*DB).conn", 1, "main.work", 40)}, Owner: contention.Party{Group: owner, Stack: stackOf("main.done", 7)}, Waited: waited, Blamed: waited, Contentions: 90}
+		if flags != 0 {
+			w.Flags |= contention.Closer
+		}
+		return w
+	}
+	pairs := []contention.Wait{waits("main.work", 0, 4*time.Second), waits("context.WithDeadlineCause.func2", 1, 9*time.Second)}
+	f := diagnose.New((&made{
+		rows:  []ledger.Row{{Category: ledger.Outside, Group: "main.work", Site: placeOf("main.work", 47), Wait: "sleep", Beside: ledger.None, Time: 1800 * ms, Count: 90}},
+		boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.work", Goroutines: 16, Running: 200 * ms, SelfParallelism: 1, Sites: map[string][]bottle.Site{"select": {{Func: "main.work", File: "/src/main.go", Line: 40, Time: 13 * time.Second}}}}},
+		pairs: pairs, waits: pairs,
+	}).results(t)).Findings[0]
+	if want := "The limit of the connections to a database, waited for at main.work main.go:40, kept 90% of the capacity idle: 13.0 waited on average while others slept at main.work main.go:47."; f.Title != want {
+		t.Errorf("got %s", f.Title)
+	}
+}
+
+// A lock that was hardly waited for is not what others waited for while its owners ran.
+func TestOthersWaitedForAnotherLock(t *testing.T) {
+	const ms = time.Millisecond
+	for waited, want := range map[time.Duration]time.Duration{time.Second: 580 * ms, ms: 80 * ms} {
+		row := ledger.Row{Category: ledger.Idle, Group: "main.main", Site: placeOf("main.main", 30), Wait: "chan-receive", Waker: "main.take", Beside: "main.take", Time: 500 * ms, Locked: 500 * ms, Count: 9}
+		found := diagnose.New((&made{
+			rows:  []ledger.Row{row, {Category: ledger.Idle, Group: "main.take", Site: placeOf("main.take", 3), Wait: "mutex", Waker: "main.take", WakerSite: placeOf("main.take", 9), Beside: ledger.None, Time: 80 * ms, Count: 1}},
+			waits: []contention.Wait{{Kind: contention.MutexKind, Waiter: contention.Party{Group: "main.take", Stack: stackOf("main.take", 3)}, Waited: waited, Contentions: 1}},
+		}).results(t)).Findings
+		if i := slices.IndexFunc(found, func(f verdict.Finding) bool { return f.Kind == diagnose.Lock }); i < 0 || found[i].Lost != want {
+			t.Errorf("waited for %v: %d findings, the first: %s", waited, len(found), found[0].Title)
+		}
+	}
+}
+
 // Short goroutines that a channel lets run one at a time are limited by it, unless they are so short that
 // starting them takes as long. A pool of few that receive at the same place is no such limit.
 func TestChannelLimitsShortGoroutines(t *testing.T) {

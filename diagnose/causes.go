@@ -794,6 +794,7 @@ func (d *diagnosis) mergeUnder() {
 				if under > c.lost/2 {
 					lock.take(c)
 				}
+			case row != nil && row.Waited*time.Duration(d.l.Procs) < c.lost: // others waited for another lock
 			case c.kind == Network && !waiting: // over a connection to another goroutine
 				lock.takeIf(c, d.l, func(r *ledger.Row) bool { return owners[d.called(r.Beside)] && r.Locked > r.Time/2 })
 			case c.kind == Serial && (owners[c.name] && !waiting || waiters[c.name]):

@@ -63,16 +63,16 @@ func (d *diagnosis) findLimits() {
 		}
 		sort := limitSort(0)
 		switch {
-		case p.Flags&contention.Closer != 0: // what they wait for is done once
-		case p.Kind == contention.SemaphoreKind:
-			sort = semaphores
-		case p.Kind == contention.SelectKind && calls(p.Waiter.Stack, waitsForDatabase):
+		case p.Kind == contention.SelectKind && calls(p.Waiter.Stack, waitsForDatabase): // or until its context ends
 			sort = databases
 		case p.Kind == contention.SelectKind && calls(p.Waiter.Stack, waitsForConnection):
 			if calls(p.Owner.Stack, dials) {
 				continue
 			}
 			sort = connections
+		case p.Flags&contention.Closer != 0: // what they wait for is done once
+		case p.Kind == contention.SemaphoreKind:
+			sort = semaphores
 		case p.Kind != contention.ChanSendKind && p.Kind != contention.ChanReceiveKind && p.Kind != contention.SelectKind && p.Kind != contention.CondKind:
 			continue
 		case p.Kind == contention.ChanSendKind && p.Waiter.Group == p.Owner.Group && !d.blocksAt(p.Owner.Stack):
