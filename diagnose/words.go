@@ -149,6 +149,9 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		}
 	case Sleep:
 		f.Title, f.Advice = idles("Sleeping", at, lost, d.times(c, "time", "times")), "Wait for what is expected instead of sleeping, if the program has work to do."
+		if by := d.servedBy(top.Group); d.own(by.place) && d.waitedFrom(by.place) >= 0.5 {
+			f.Advice = fmt.Sprintf("Others wait for that at %s (%s on average): have more of it under way at a time, or shorten it.", by.place, format.Number(d.waitedFrom(by.place)))
+		}
 	case Timer:
 		f.Title = idles("Waiting for a timer", at, lost, d.times(c, "time", "times"))
 		if top.Wait == timeline.WaitCreated.String() && (c.place == (timeline.Place{}) || symbol.IsProgram(top.Group, "")) {
@@ -804,7 +807,7 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 		if latency < lateThread {
 			f.Advice = took + ": as long as it takes to wake a thread. " + f.Advice
 		} else {
-			f.Advice = took + ": longer than it takes to wake a thread, so other programs may have used the processors. " + f.Advice
+			f.Advice = took + ": longer than it takes to wake a thread, so other programs may have used the processors, or there are fewer than GOMAXPROCS. " + f.Advice
 		}
 		took += ". "
 	}
