@@ -134,7 +134,7 @@ func TestBytesPerLiveGoroutine(t *testing.T) {
 		{"ledger", func() bottleneck.Options {
 			return bottleneck.Options{Want: bottleneck.WantInfo, Observers: []timeline.Observer{ledger.NewObserver(ledger.Options{})}}
 		}, 415},
-		{"all", func() bottleneck.Options { return bottleneck.Options{Want: bottleneck.WantVerdict} }, 960},
+		{"all", func() bottleneck.Options { return bottleneck.Options{Want: bottleneck.WantVerdict} }, 900},
 	}) {
 		const n = 20_000
 		each := (blocked(2*n, c.opt()) - blocked(n, c.opt())) / n

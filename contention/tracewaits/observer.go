@@ -176,7 +176,7 @@ func NewObserver(opt Options) *Observer {
 		fits:   map[[2]*callSite]bool{},
 		apart:  new([recentPlaces]recentApart),
 		logs:   newTraceLogs(), sections: newReadSections(),
-		exits: exits{waiting: map[int64]bool{}, of: map[startCall][]exited{}},
+		exits: exits{waiting: map[int64]bool{}, of: map[startCall]*exitList{}},
 	}
 }
 

@@ -41,19 +41,23 @@ type exited struct {
 // exits has the goroutines that exited while the one that had started them waited for a WaitGroup.
 type exits struct {
 	waiting map[int64]bool // goroutines that wait for a WaitGroup
-	of      map[startCall][]exited
-	spare   [][]exited // empty; kept for reuse
+	of      map[startCall]*exitList
+	spare   []*exitList // empty; kept for reuse
 	kept    int
 	half    timeline.Time // of the latest exits that are kept
 	began   timeline.Time // the latest of the waits
-	// latest is the latest result of startOf that is known: most goroutines that exit were started
-	// like the one before.
+	// latest is the latest result of startOf that is known, with the exits of that call, nil if there
+	// are none: most goroutines that exit were started like the one before.
 	latest struct {
 		by   *timeline.Creator
 		call startCall
 		at   *callSite
+		list *exitList
 	}
 }
+
+// exitList has the exits of the goroutines that one call started.
+type exitList struct{ exited []exited }
 
 // maxExits bounds the exits that are kept. The time of those that are forgotten belongs to others
 // that exit later.
@@ -81,7 +85,7 @@ func (o *Observer) startOf(g *timeline.Goroutine) (startCall, *callSite) {
 	}
 	call := startCall{g.By.ID, sectionKey{f[0].Func, hashCalls(f[1:])}}
 	if at != o.places.dropped {
-		latest.by, latest.call, latest.at = g.By, call, at.site
+		latest.by, latest.call, latest.at, latest.list = g.By, call, at.site, o.exits.of[call]
 	}
 	return call, at.site
 }
@@ -96,14 +100,26 @@ func (o *Observer) exit(g *tracedGoroutine, t timeline.Time) {
 	if at == nil {
 		return
 	}
-	list, from := x.of[call], max(g.born(), x.began)
-	if n := len(list); n > 0 {
-		from = max(from, list[n-1].to)
-	} else if n := len(x.spare); n > 0 {
-		list, x.spare = x.spare[n-1], x.spare[:n-1]
+	known := x.latest.by == g.g.By // startOf has just found it
+	list, from := x.latest.list, max(g.born(), x.began)
+	if !known {
+		list = x.of[call]
+	}
+	if list == nil {
+		if n := len(x.spare); n > 0 {
+			list, x.spare = x.spare[n-1], x.spare[:n-1]
+		} else {
+			list = &exitList{}
+		}
+		x.of[call] = list
+	} else if n := len(list.exited); n > 0 {
+		from = max(from, list.exited[n-1].to)
+	}
+	if known {
+		x.latest.list = list
 	}
 	by := coOwner{owner: o.ownerAs(g.g, nil, 0), g: g.g.ID, past: o.pastOf(g), from: g.born(), to: t}
-	x.of[call] = append(list, exited{by, at, by.past.between(from, t), from, !g.shown})
+	list.exited = append(list.exited, exited{by, at, by.past.between(from, t), from, !g.shown})
 	g.shown = true
 	switch x.kept++; x.kept {
 	case maxExits / 2:
@@ -117,37 +133,41 @@ func (o *Observer) exit(g *tracedGoroutine, t timeline.Time) {
 // forget drops the exits up to t.
 func (x *exits) forget(t timeline.Time) {
 	x.kept = 0
+	x.latest.by = nil
 	for call, list := range x.of {
-		if list = since(list, t); len(list) == 0 {
+		if list.exited = append([]exited(nil), list.since(t)...); len(list.exited) == 0 {
 			delete(x.of, call)
-			continue
 		}
-		x.of[call] = append([]exited(nil), list...)
-		x.kept += len(list)
+		x.kept += len(list.exited)
 	}
 }
 
 // forgetExits drops all exits. It keeps memory for reuse.
 func (o *Observer) forgetExits() {
 	x := &o.exits
+	x.latest.list = nil
 	for _, list := range x.of {
-		for i := range list {
-			if e := &list[i]; e.own && e.past != nil && len(o.sparePasts) < maxSpare {
+		for i := range list.exited {
+			if e := &list.exited[i]; e.own && e.past != nil && len(o.sparePasts) < maxSpare {
 				e.past.reset()
 				o.sparePasts = append(o.sparePasts, e.past)
 			}
 		}
-		if clear(list); len(list) <= maxSpare && len(x.spare) < 16 {
-			x.spare = append(x.spare, list[:0])
+		if clear(list.exited); len(list.exited) <= maxSpare && len(x.spare) < 16 {
+			list.exited = list.exited[:0]
+			x.spare = append(x.spare, list)
 		}
 	}
 	clear(x.of)
 	x.kept = 0
 }
 
-// since returns the exits after t.
-func since(list []exited, t timeline.Time) []exited {
-	return list[sort.Search(len(list), func(i int) bool { return list[i].to > t }):]
+// since returns the exits after t; none if l is nil.
+func (l *exitList) since(t timeline.Time) []exited {
+	if l == nil {
+		return nil
+	}
+	return l.exited[sort.Search(len(l.exited), func(i int) bool { return l.exited[i].to > t }):]
 }
 
 // waitsForGroup notes that g begins to wait for a WaitGroup, or no longer does.
@@ -175,7 +195,7 @@ func (o *Observer) blameGroup(g, waker *tracedGoroutine, t *timeline.Transition,
 	if call, at := o.startOf(waker.g); at != nil {
 		at.done = by.site
 		if before := waker.locks().done; before == 0 || before > t.Start {
-			list = since(o.exits.of[call], start)
+			list = o.exits.of[call].since(start)
 		}
 		waker.done = t.End
 	}
