@@ -191,6 +191,9 @@ func TestSentences(t *testing.T) {
 	yields := ledger.Row{Category: ledger.Scheduler, Group: "main.take", Site: placeOf("testing.(*B).runN", 3), Wait: "yield", Time: ms, Count: 9}
 	cases := []made{
 		{sentence: "It uses its processors: the program's own code ran for 100% of the capacity, most of it in main.work (100%)."},
+		// A stage that waits at times does not poll.
+		{boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.work", Goroutines: 2, Running: 1950 * ms, SelfParallelism: 2, Waiting: map[string]time.Duration{"chan-receive": 9 * ms}}, {Kind: bottle.Application, Group: "main.main", Goroutines: 1, Running: 50 * ms, Runnable: 900 * ms}},
+			sentence: "It uses its processors: the program's own code ran for 100% of the capacity, most of it in main.work (100%)."},
 		{boxes: []bottle.Box{box("main.work", 2, 1950*ms, 2), {Kind: bottle.Application, Group: "main.main", Goroutines: 1, Running: 50 * ms, Runnable: 900 * ms}},
 			sentence: "It uses its processors: the program's own code ran for 100% of the capacity, most of it in main.work (100%); main.main was ready for 90% of the time, but had no processor.",
 			advice:   "If main.work polls, have it wait instead: it took the processors from main.main. A trace does not show progress: the code may spin, or wait for memory because of false sharing, atomics or bandwidth. \"bottleneck scale\" measures it."},

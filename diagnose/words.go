@@ -1663,10 +1663,10 @@ func (d *diagnosis) without(name string, ready time.Duration) string {
 	return fmt.Sprintf("; %s was ready for %s of the time, but had no processor.", format.Func(name), format.Percent(ready, d.l.Wall))
 }
 
-// starved returns the goroutine that was ready for most of the time, while a group that hardly waits
+// starved returns the goroutine that was ready for most of the time, while a group that never waits
 // had the processors, and for how long; 0 if there is none.
 func (d *diagnosis) starved(by string) (name string, ready time.Duration) {
-	if !d.computes(by) {
+	if b := d.boxes[by]; b == nil || b.Blocked() > b.Running/1000 {
 		return "", 0
 	}
 	for group, b := range d.boxes {
