@@ -26,7 +26,7 @@ var analyses = []struct {
 }{
 	{"boxes", func() timeline.Observer { return bottle.NewObserver(bottle.Options{}) }},
 	{"ledger", func() timeline.Observer { return ledger.NewObserver(ledger.Options{}) }},
-	{"contention", func() timeline.Observer { return tracewaits.NewObserver(tracewaits.Options{}) }},
+	{"contention", func() timeline.Observer { return tracewaits.NewObserver(tracewaits.Options{NoRoots: true}) }}, // as for the verdict
 	{"tasks", func() timeline.Observer { return tracetasks.NewObserver(tracetasks.Options{}) }},
 	{"survey", func() timeline.Observer { return speedup.NewEstimator(speedup.Options{}).First() }},
 }
