@@ -1105,8 +1105,9 @@ func TestOthersWaitedForAnotherLock(t *testing.T) {
 	}
 }
 
-// Short goroutines that a channel lets run one at a time are limited by it, unless they are so short that
-// starting them takes as long. A pool of few that receive at the same place is no such limit.
+// Short goroutines that a channel lets run one at a time are limited by it, unless they are so
+// short that starting them takes as long. A pool of few that receive at the same place is no such
+// limit.
 func TestChannelLimitsShortGoroutines(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
@@ -1184,7 +1185,8 @@ func TestLateStopsComeLast(t *testing.T) {
 	}
 }
 
-// Code that ran for most of the capacity limits more than a collector that the operating system delays.
+// Code that ran for most of the capacity limits more than a collector that the operating system
+// delays.
 func TestCodeComesBeforeLateStops(t *testing.T) {
 	const ms = time.Millisecond
 	for collections, first := range map[int64]verdict.Kind{10: diagnose.Saturated, 500: diagnose.Collector} {

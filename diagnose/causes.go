@@ -1164,8 +1164,8 @@ func (d *diagnosis) untilClosed(r *ledger.Row) bool {
 	return b != nil && b.Goroutines > 1 && r.Wait == timeline.WaitChanReceive.String() && d.closed[r.Site]
 }
 
-// records reports whether a goroutine started the tracer and then waited once, to the end of the trace:
-// it records, and the end of its wait ended the trace, not a wait of the program.
+// records reports whether a goroutine started the tracer and then waited once, to the end of the
+// trace: it records, and the end of its wait ended the trace, not a wait of the program.
 func (d *diagnosis) records(group, wait string) bool {
 	b := d.boxes[group]
 	if b == nil || b.Goroutines > 1 || !d.ran[group].tracer || d.Window || d.Contention == nil || d.windowed() || b.Waiting[wait] < d.Graph.Wall*9/10 {
@@ -1180,9 +1180,9 @@ func (d *diagnosis) records(group, wait string) bool {
 	return waits == 1
 }
 
-// stopsTracing reports whether a goroutine stopped the tracer while processors were idle to the end of
-// the trace. It then runs in the runtime, which looks at each goroutine there has been, and is not
-// preempted; other code is, after 10 ms, at a place.
+// stopsTracing reports whether a goroutine stopped the tracer while processors were idle to the
+// end of the trace. It then runs in the runtime, which looks at each goroutine there has been,
+// and is not preempted; other code is, after 10 ms, at a place.
 func (d *diagnosis) stopsTracing(ran string, idle time.Duration) bool {
 	b := d.boxes[ran]
 	placed := func(i int) bool { return d.l.Rows[i].Site.Func != "" }

@@ -106,9 +106,10 @@ func (d *diagnosis) waitsAt(s *contention.Stack) timeline.Place {
 	return p
 }
 
-// stuck returns a sentence about goroutines that, at the end of the trace, have waited to send or for a
-// lock for as long as processors were idle because of a cause, and adds the place to the finding. It
-// returns "" if there are none. Unlike those that wait to receive, such goroutines have work.
+// stuck returns a sentence about goroutines that, at the end of the trace, have waited to send or
+// for a lock for as long as processors were idle because of a cause, and adds the place to the
+// finding. It returns "" if there are none. Unlike those that wait to receive, such goroutines
+// have work.
 func (d *diagnosis) stuck(f *verdict.Finding, c *cause) string {
 	if d.Contention == nil || d.Window || d.windowed() {
 		return ""

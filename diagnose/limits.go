@@ -132,8 +132,9 @@ func (d *diagnosis) findLimits() {
 	}
 }
 
-// releasesOnce reports whether a wait to send ends as goroutines receive that are about as many as these
-// waits, and never wait there: each was started with a place in a limit, which it returns.
+// releasesOnce reports whether a wait to send ends as goroutines receive that are about as many
+// as these waits, and never wait there: each was started with a place in a limit, which it
+// returns.
 func (d *diagnosis) releasesOnce(p *contention.Wait) bool {
 	b := d.boxes[p.Owner.Group]
 	return b != nil && p.Contentions >= 10 && int64(b.Goroutines) >= p.Contentions/2 && !d.blocksAt(p.Owner.Stack)

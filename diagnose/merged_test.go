@@ -74,8 +74,8 @@ func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
 	}
 }
 
-// Two goroutines spin for a lock in turn, and hardly ever wait: they run where it is released, which is
-// not the place that names it, and a repair saves running time.
+// Two goroutines spin for a lock in turn, and hardly ever wait: they run where it is released,
+// which is not the place that names it, and a repair saves running time.
 func TestSpinningForALockHasNoBound(t *testing.T) {
 	const ms = time.Millisecond
 	acquire, release := timeline.Place{Func: "main.draw", File: "main.go", Line: 3}, timeline.Place{Func: "main.draw", File: "main.go", Line: 9}

@@ -198,8 +198,8 @@ type served struct {
 	place timeline.Place
 }
 
-// servedBy returns the other goroutines that wait most for those of a group, if there are any, or else
-// those that started them, if the standard library did so for the program.
+// servedBy returns the other goroutines that wait most for those of a group, if there are any, or
+// else those that started them, if the standard library did so for the program.
 func (d *diagnosis) servedBy(group string) served {
 	if b, known := d.behalf[group]; known || d.Contention == nil {
 		return b

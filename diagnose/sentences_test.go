@@ -320,7 +320,8 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "main.take", Site: placeOf("main.take", 5), Wait: "sleep", Beside: ledger.None, Time: 600 * ms, Count: 9}, lockRow(ledger.Idle, 400*ms)},
 			waits: locked(3*time.Second, 0), sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
 			advice: "Its owners waited themselves (sleep) at main.take main.go:5. Hold it for less time, or divide what it guards among several locks."},
-		// So does one that waits for a goroutine of the standard library, which reads from a connection.
+		// So does one that waits for a goroutine of the standard library, which reads from a
+		// connection.
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "net/http.(*persistConn).readLoop", Site: timeline.Place{Func: "net.(*conn).Read", File: "/go/src/net/net.go", Line: 3}, Wait: "network", Beside: ledger.None, Time: 600 * ms, Count: 9}, lockRow(ledger.Idle, 400*ms)},
 			waits: locked(3*time.Second, 0), pairs: pair(contention.SelectKind, stackOf("net/http.(*Client).do", 1, "main.fetch", 30, "main.take", 5, "main.loop", 20), "net/http.(*persistConn).readLoop"),
 			sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
@@ -496,7 +497,8 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{{Category: ledger.GCWorker, Time: time.Second, Count: 9}, idle(ledger.Scheduler, "yield", "", ms)}, change: func(r *diagnose.Results) { r.Ledger.Heap = &ledger.Heap{Collections: 9} },
 			waits:    []contention.Wait{wait(contention.GCKind, stackOf("runtime.GC", 1, "main.take", 3))},
 			sentence: "The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it <1%; at main.take main.go:3 the program asks for it."},
-		// The collector's workers take processors that are idle because goroutines wait until it is done.
+		// The collector's workers take processors that are idle because goroutines wait until it
+		// is done.
 		{rows: []ledger.Row{{Category: ledger.GCWorker, Group: "GC (idle)", Time: time.Second, Count: 9}, idle(ledger.Scheduler, "yield", "", ms)}, change: heap(&ledger.Heap{Collections: 9}),
 			waits:    []contention.Wait{wait(contention.GCKind, stackOf("runtime.GC", 1, "main.take", 3))},
 			sentence: "The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it <1%; at main.take main.go:3 the program asks for it."},

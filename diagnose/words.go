@@ -931,9 +931,9 @@ func (d *diagnosis) uneven(f *verdict.Finding, c *cause, lost string) {
 	f.Advice = "Divide the work into more, smaller pieces, or let goroutines that are done take over."
 }
 
-// startedAt returns the call that started those goroutines of a cause's group which ran for most of its
-// time, if it started no others of the group, such as one of several stages that share a function; for
-// how long they ran, or 0, and for how long the whole group did.
+// startedAt returns the call that started those goroutines of a cause's group which ran for most
+// of its time, if it started no others of the group, such as one of several stages that share a
+// function; for how long they ran, or 0, and for how long the whole group did.
 func (d *diagnosis) startedAt(of *cause) (starter timeline.Place, ran, whole time.Duration) {
 	if d.Tasks == nil || d.Tasks.Of != granularity.OfGoroutines || d.Window || d.windowed() {
 		return
@@ -1374,8 +1374,8 @@ func (d *diagnosis) late(c *cause) time.Duration {
 	return 0
 }
 
-// lateStop is the time for which a collection stops the world if the operating system runs all threads
-// at once, with room.
+// lateStop is the time for which a collection stops the world if the operating system runs all
+// threads at once, with room.
 const lateStop = time.Millisecond
 
 // requested returns how many collections the program requests, if these are most of them, and where

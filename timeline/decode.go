@@ -227,7 +227,8 @@ const (
 
 type localGPiece [pieceSize]localG
 
-// localGPool has pieces, and goStatePool whole tables, because each event needs one of their elements.
+// localGPool has pieces, and goStatePool whole tables, because each event needs one of their
+// elements.
 var (
 	localGPool  = sync.Pool{New: func() any { return new(localGPiece) }}
 	goStatePool = sync.Pool{New: func() any { return new([]goState) }}
