@@ -552,6 +552,9 @@ func (o *Observer) commit(g *tracedGoroutine) {
 // bookContended adds the time by which w extended the contended time of its lock, in which it was
 // held while a goroutine waited.
 func (o *Observer) bookContended(w *waiting) {
+	if len(w.contended) == 0 {
+		return // and write nothing: it may be noLockWaiting
+	}
 	for _, s := range w.contended {
 		o.contend(w.lock, s.start, s.end, s.end-s.start)
 	}
@@ -560,9 +563,7 @@ func (o *Observer) bookContended(w *waiting) {
 
 // book adds a wait to the profile.
 func (o *Observer) book(g *timeline.Goroutine, w *waiting) {
-	if len(w.contended) > 0 {
-		o.bookContended(w)
-	}
+	o.bookContended(w)
 	if row := o.rows.add(g, w); o.windows != nil {
 		o.windows.book(g, w, row)
 	}
