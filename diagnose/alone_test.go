@@ -756,6 +756,7 @@ func TestWorkersThatWaitAreNoLimit(t *testing.T) {
 		want  verdict.Kind
 	}{
 		{[]bottle.Site{{Func: "main.work", File: "/src/main.go", Line: 8, Time: 3000 * ms}}, diagnose.Sleep},
+		{[]bottle.Site{{Func: "main.work", File: "/src/main.go", Line: 8, Time: 1700 * ms}}, diagnose.Sleep}, // of 4 s: clients that think between requests
 		{[]bottle.Site{{Func: "main.work", File: "/src/main.go", Line: 8, Time: 100 * ms}}, diagnose.Limit},
 	} {
 		f := diagnose.New((&made{

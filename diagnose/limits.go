@@ -358,8 +358,9 @@ func (d *diagnosis) holds(l *limit, c *cause) bool {
 	return held > c.lost/2
 }
 
-// occupied reports whether workers do something else than to wait for other goroutines for most of
-// the time: else more of them would wait, too. A library may read for them from a connection.
+// occupied reports whether workers do something else than to wait for other goroutines for two
+// thirds of the time: else more of them would wait, too. A library may read for them from a
+// connection.
 func (d *diagnosis) occupied(l *limit, c *cause) bool {
 	served := map[timeline.Place]bool{}
 	for r := range d.rowsOf(c) {
@@ -381,7 +382,7 @@ func (d *diagnosis) occupied(l *limit, c *cause) bool {
 			}
 		}
 	}
-	return waited <= all/2
+	return waited <= all/3
 }
 
 // asks reports whether goroutines past a limit are net/http clients.
