@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/trace"
 	"strconv"
 	"strings"
@@ -56,7 +57,11 @@ func TestSweptProgram(t *testing.T) {
 	if err := trace.Start(f); err != nil {
 		t.Fatal(err)
 	}
+	before := runtime.NumGoroutine()
 	inPieces(n)
+	for runtime.NumGoroutine() > before { // a task ends with its goroutine, after Done
+		runtime.Gosched()
+	}
 	trace.Stop()
 }
 
