@@ -599,7 +599,7 @@ func (d *diagnosis) mergePieces() {
 func (d *diagnosis) mergeAlone() {
 	for _, c := range d.causes {
 		if c.kind == Serial && d.areFew(c.name) && d.busy(c.name) {
-			c.takeIf(d.causeOf(key{kind: Starved}), d.l, func(*ledger.Row) bool { return true })
+			c.take(d.causeOf(key{kind: Starved}))
 		}
 	}
 	var sum, largest time.Duration

@@ -42,6 +42,10 @@ const (
 	workers                          // a channel: goroutines of one group wait until those of another receive what they send
 )
 
+// inLibrary reports whether the standard library has the limit: those past it may wait at the same
+// line of the program.
+func (s limitSort) inLibrary() bool { return s == databases || s == connections }
+
 // The functions of the standard library in which goroutines wait at a limit.
 const (
 	waitsForDatabase   = "database/sql.(*DB).conn"
@@ -87,7 +91,7 @@ func (d *diagnosis) findLimits() {
 			}
 		}
 		place, callers := d.placeIn(p.Waiter.Stack)
-		if place == (timeline.Place{}) && (sort == databases || sort == connections) {
+		if place == (timeline.Place{}) && sort.inLibrary() {
 			place = usesLimit(p.Waiter.Stack) // by a library, for the program
 		}
 		if place == (timeline.Place{}) || p.Waiter.Group == p.Owner.Group && d.barriers[place] {
@@ -285,7 +289,7 @@ func (d *diagnosis) mergeLimited() {
 			continue
 		}
 		for _, l := range limits {
-			if l.sort == workers && c.kind == Timer || !d.holds(l, c) || l.sort == workers && !d.occupied(l, c) { // a ticker sets the pace of workers
+			if !d.holds(l, c) || l.sort == workers && (c.kind == Timer || !d.occupied(l, c)) { // a ticker sets the pace of workers
 				continue
 			}
 			if d.timesOf(c)[ledger.Syscall] > c.lost/2 && !d.waitsForCommands(c) {
@@ -403,8 +407,8 @@ func (d *diagnosis) answers(group string) bool {
 // waitedAt returns the average number of goroutines that waited at a limit, or for others elsewhere.
 func (d *diagnosis) waitedAt(p timeline.Place) float64 {
 	all := d.waitedFrom(p)
-	if l := d.limitAt[p]; l != nil && (l.sort == databases || l.sort == connections) {
-		return min(all, ratio(l.waited, d.Contention.Duration)) // those past it may wait at the same line
+	if l := d.limitAt[p]; l != nil && l.sort.inLibrary() {
+		return min(all, ratio(l.waited, d.Contention.Duration))
 	}
 	return all
 }
@@ -459,7 +463,7 @@ func (d *diagnosis) atATime(c *cause) float64 {
 	var sum time.Duration
 	for place := range served {
 		n := d.waitedFrom(place)
-		if l := d.limitAt[place]; l != nil && (l.sort == databases || l.sort == connections) {
+		if l := d.limitAt[place]; l != nil && l.sort.inLibrary() {
 			n -= d.waitedAt(place)
 		}
 		sum += time.Duration(n * float64(d.Graph.Wall))
