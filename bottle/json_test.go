@@ -291,7 +291,8 @@ func TestReadJSONErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := bottle.ReadJSON(strings.NewReader(c.in))
-			// From Go 1.27 on, the path in an error of encoding/json has the index of the element.
+			// From Go 1.27 on, the path in an error of encoding/json has the index
+			// of the element.
 			if err == nil || !strings.Contains(strings.Replace(err.Error(), ": boxes.0.", ": boxes.", 1), c.want) {
 				t.Errorf("%s:\ngot  %v\nwant …%s…", c.in, err, c.want)
 			}

@@ -177,8 +177,9 @@ func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags uint32) bool {
 		w.kind, w.flags = kind, flags
 		return false
 	}
-	// In this order, the owners of exits up to first have left, or extended them, before the start, even
-	// if the caller was preempted in between: those who held the lock after it left by later exits.
+	// In this order, the owners of exits up to first have left, or extended them, before
+	// the start, even if the caller was preempted in between: those who held the lock after
+	// it left by later exits.
 	w.history, w.lost = &st.history, st.lost.Load()
 	w.pinned, w.first = st.pin()
 	st.came.CompareAndSwap(0, now())

@@ -377,10 +377,11 @@ func TestLocksAreNamedByTheirTypeNotTheUnlocker(t *testing.T) {
 
 const pkgPath = "github.com/bottleneck-go/bottleneck/contention."
 
-// The total of the waits agrees with /sync/mutex/wait/total of the runtime, which samples one in
-// eight goroutine state changes and counts it eightfold. The standard error of its total is the root of
-// 7 Σ w² over the waits w, which for n equal waits is √(7/n) of the total, here 2.6 %. On a busy machine
-// a few rounds have most of the waiting, so each round counts with its duration.
+// The total of the waits agrees with /sync/mutex/wait/total of the runtime, which samples one
+// in eight goroutine state changes and counts it eightfold. The standard error of its total is
+// the root of 7 Σ w² over the waits w, which for n equal waits is √(7/n) of the total, here
+// 2.6 %. On a busy machine a few rounds have most of the waiting, so each round counts with its
+// duration.
 func TestTotalAgreesWithTheRuntimesMetric(t *testing.T) {
 	for name, oneIn := range map[string]uint32{"all waits recorded": 1, "one in 8": 8} {
 		t.Run(name, func(t *testing.T) { compareWithTheRuntime(t, oneIn) })

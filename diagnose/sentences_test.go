@@ -486,7 +486,8 @@ func TestSentences(t *testing.T) {
 			sentence: "The lock main.table kept 50% of the capacity idle (9 waits, blocked for 3 s in all)."},
 		{rows: []ledger.Row{code("main.take", 6, 990*ms), lockRow(ledger.Scheduler, 10*ms)}, waits: locked(2*time.Second, 0), change: one,
 			sentence: "The lock main.table limits, not the number of processors: its owners ran for some 100% of the time, and 2.00 goroutines waited for it on average (9 waits, blocked for 2 s in all)."},
-		// main.add has no caller that calls the lock's function: the runtime may have lost main.take.
+		// main.add has no caller that calls the lock's function: the runtime may have
+		// lost main.take.
 		{rows: []ledger.Row{code("main.add", 30, 990*ms, placeOf("main.loop", 20)), lockRow(ledger.Scheduler, 10*ms)}, waits: locked(2*time.Second, 0), change: one,
 			sentence: "The lock main.table may limit, not the number of processors: 2.00 goroutines on average waited for it, or after that for the processor (9 waits, blocked for 2 s in all)."},
 

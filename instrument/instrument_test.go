@@ -175,7 +175,8 @@ type samples struct {
 // Sample implements [timeline.Observer].
 func (s *samples) Sample(*timeline.Sample) { s.n++ }
 
-// recordedProfiles returns an observer of what the runtime's profiles have for the functions of the program.
+// recordedProfiles returns an observer of what the runtime's profiles have for the functions of
+// the program.
 func recordedProfiles() *mutexprofile.Observer {
 	of := func(s *timeline.Stack) string {
 		for _, f := range s.Frames {

@@ -122,7 +122,8 @@ func keep(dir, format string, text []byte) (name string, err error) {
 	sum := sha256.Sum256(text)
 	name = filepath.Join(dir, fmt.Sprintf(format, sum[:6]))
 	if old, err := os.ReadFile(name); err == nil && bytes.Equal(old, text) {
-		// For trim. The go command remembers the imports of a package until a file has another time.
+		// For trim. The go command remembers the imports of a package until a file has
+		// another time.
 		if st, err := os.Stat(name); err == nil && time.Since(st.ModTime()) > 24*time.Hour {
 			now := time.Now()
 			os.Chtimes(name, now, now)

@@ -30,7 +30,8 @@ func TestEachRepairMovesTheBlame(t *testing.T) {
 	for i, c := range chapters {
 		mean, worst, part := c.waiting()
 		waiting[i] = mean
-		// On a slow machine, no wait has begun and ended, so none was logged and the name is unknown.
+		// On a slow machine, no wait has begun and ended, so none was logged and the
+		// name is unknown.
 		want := [][]string{{"cache", "service.lockedCache"}, {"log", "service.lockedLog"}, nil}[i]
 		if want != nil && (!slices.Contains(want, worst) || part < 0.5 || mean < 1) {
 			t.Errorf("%s: %.2f waited at a time, %.0f %% of it for %q; want most of it for one of %q", c.name, mean, 100*part, worst, want)

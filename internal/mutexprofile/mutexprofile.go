@@ -151,7 +151,8 @@ func (o *Observer) mutex(stay bool) (charged map[string]time.Duration, unknown m
 		i := slices.Index(s.queue, e.park)
 		switch left := len(s.queue); {
 		case i >= 0: // it is woken
-			// It was the first in the queue, also if the trace has another one's park before its own.
+			// It was the first in the queue, also if the trace has another one's
+			// park before its own.
 			e.since, s.queue[0].since = s.queue[0].since, e.since
 			wait, tail, n := e.at-e.since, e.at-e.since, s.others
 			s.queue = slices.Delete(s.queue, i, i+1)

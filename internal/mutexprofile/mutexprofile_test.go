@@ -111,7 +111,8 @@ func TestFirstOfQueueIsWoken(t *testing.T) {
 	for _, starts := range [][2]timeline.Time{{10, 11}, {11, 10}} {
 		o := observed([]int64{1, 2, 3}, park{start: starts[0], end: 50, wakes: "first"}, park{start: starts[1], end: 70, wakes: "second"}, park{start: 12, end: 100, wakes: "third"})
 		charged, _ := o.Mutex()
-		// 40 and twice the mean of 40 and 38; 20 and the mean of 20 and 0; 30 and, as the last one, 30 again
+		// 40 and twice the mean of 40 and 38; 20 and the mean of 20 and 0; 30 and, as
+		// the last one, 30 again
 		if want := map[string]time.Duration{"first": 118, "second": 30, "third": 60}; !maps.Equal(charged.Least, want) || !maps.Equal(charged.Most, want) {
 			t.Errorf("blocked at %v: charged %v, want %v", starts, charged, want)
 		}
@@ -124,8 +125,9 @@ func TestWokenInVain(t *testing.T) {
 	o := observed([]int64{1, 2, 3, 1}, park{start: 10, end: 50, waits: "one", wakes: "first"}, park{start: 20, end: 70, waits: "two", wakes: "second"},
 		park{start: 30, end: 90, waits: "three", wakes: "third"}, park{start: 55, end: 120, waits: "one", wakes: "fourth"})
 	charged, _ := o.Mutex()
-	// 40 and twice the mean of 40 and 20; 20 and twice the mean of 20 and 60, as the last one has waited
-	// since 10; 20 and the mean of 20 and 0; 30 and, as the last one, 30 again
+	// 40 and twice the mean of 40 and 20; 20 and twice the mean of 20 and 60, as the last
+	// one has waited since 10; 20 and the mean of 20 and 0; 30 and, as the last one, 30
+	// again
 	if want := map[string]time.Duration{"first": 100, "second": 100, "third": 30, "fourth": 60}; !maps.Equal(charged.Least, want) || !maps.Equal(charged.Most, want) {
 		t.Errorf("charged %v, want %v", charged, want)
 	}

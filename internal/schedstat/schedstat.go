@@ -78,7 +78,8 @@ type meter struct {
 	pids  func() []int
 	first map[thread]Times // initial values of the threads
 	last  map[thread]Times
-	// busy is that of [Machine] at the first and the last sample that found the processes; 0 if unknown.
+	// busy is that of [Machine] at the first and the last sample that found the processes;
+	// 0 if unknown.
 	busy    [2]time.Duration
 	quit    chan struct{}
 	done    chan struct{}

@@ -61,7 +61,8 @@ func (t trimmer) copy(v reflect.Value) reflect.Value {
 		}
 		return t[p]
 	case reflect.Slice:
-		// Call chains of a box are in profiles only, whose names are replaced when they are written.
+		// Call chains of a box are in profiles only, whose names are replaced when they
+		// are written.
 		if v.IsNil() || v.Type().Elem() == reflect.TypeFor[bottle.Stack]() {
 			return v
 		}
