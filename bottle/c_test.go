@@ -248,8 +248,8 @@ func TestPlacesAreBounded(t *testing.T) {
 		frame.Func = fmt.Sprintf("main.f%d", i)
 		*s.at(siteKey{1, &frame}) += 2
 	}
-	if len(s.list) != maxSites+1 {
-		t.Errorf("%d places", len(s.list))
+	if len(s.of) != maxSites+1 {
+		t.Errorf("%d places", len(s.of))
 	}
 	sites := s.sites()["other"]
 	var sum time.Duration

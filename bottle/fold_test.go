@@ -150,7 +150,7 @@ func TestOneGoroutineInManyBoxes(t *testing.T) {
 			d.at(d.now + 10)
 		}
 	}
-	visits := len(d.o.members.Known(g.Index).visits())
+	visits := len(d.o.members.Known(g.Index).extra.visits)
 	graph := d.end()
 	if len(graph.Boxes) != n+1 || visits != n+1 {
 		t.Errorf("%d boxes, %d visits, want %d", len(graph.Boxes), visits, n+1)

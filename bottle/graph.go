@@ -260,23 +260,13 @@ func (b *Box) width() float64 {
 // compareStack orders boxes as they are stacked: widest first, and the taller one first if they are
 // equally wide.
 func compareStack(a, b Box) int {
-	switch {
-	case a.Parallelism > b.Parallelism:
-		return -1
-	case a.Parallelism < b.Parallelism:
-		return 1
-	}
-	return compareSize(a, b)
+	return cmp.Or(cmp.Compare(b.Parallelism, a.Parallelism), compareSize(a, b))
 }
 
 // compareSize orders boxes by share, then running time, runnable and blocked time and name.
 func compareSize(a, b Box) int {
-	for _, d := range [...]time.Duration{b.Share - a.Share, b.Running - a.Running, b.Runnable - a.Runnable, b.Blocked() - a.Blocked()} {
-		if d != 0 {
-			return int(min(1, max(-1, d)))
-		}
-	}
-	return compareName(a, b)
+	return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(b.Running, a.Running), cmp.Compare(b.Runnable, a.Runnable),
+		cmp.Compare(b.Blocked(), a.Blocked()), compareName(a, b))
 }
 
 func compareName(a, b Box) int {

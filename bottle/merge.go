@@ -3,6 +3,7 @@ package bottle
 import (
 	"errors"
 	"fmt"
+	"go/version"
 	"math"
 	"slices"
 	"strconv"
@@ -109,7 +110,9 @@ func (m *merger) add(g *Graph) {
 		if g.GoVersion != "" && o.GoVersion != "" { // else it is unknown
 			m.warn("The instances run different versions of Go.")
 		}
-		o.GoVersion = newer(o.GoVersion, g.GoVersion)
+		if version.Compare(o.GoVersion, g.GoVersion) < 0 {
+			o.GoVersion = g.GoVersion
+		}
 	}
 	for _, w := range g.Warnings {
 		// Warnings with these suffixes depend on the numbers.
@@ -120,17 +123,6 @@ func (m *merger) add(g *Graph) {
 	for i := range g.Boxes {
 		m.box(&g.Boxes[i], how)
 	}
-}
-
-// newer returns the newer of two versions such as go1.26.
-func newer(a, b string) string {
-	if len(a) != len(b) {
-		if len(a) > len(b) {
-			return a
-		}
-		return b
-	}
-	return max(a, b)
 }
 
 // maxMergedWarnings is the maximum number of different warnings of a merged graph.

@@ -1,6 +1,7 @@
 package bottle
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -114,9 +115,8 @@ type member struct {
 
 // extra is the state that few goroutines have.
 type extra struct {
-	world  string       // the stop-the-world range that it is in
-	visits []visit      // of other boxes than the current one
-	many   map[*box]int // indexes of visits by box if there are more than fewVisits; nil until needed
+	world  string         // the stop-the-world range that it is in
+	visits map[*box]int32 // the window in which it was last counted for each box that it has left
 }
 
 // rare returns the extra state of a goroutine for writing.
@@ -135,76 +135,27 @@ func (m *member) world() string {
 	return m.extra.world
 }
 
-// fewVisits is the number of visits up to which they are searched linearly.
-const fewVisits = 8
-
-// find returns the index of the visit of a box, or −1.
-func (x *extra) find(b *box) int {
-	if len(x.visits) <= fewVisits {
-		i := len(x.visits) - 1
-		for i >= 0 && x.visits[i].box != b {
-			i--
-		}
-		return i
+// leave notes that the goroutine is no longer in its box.
+func (m *member) leave() {
+	x := m.rare()
+	if x.visits == nil {
+		x.visits = map[*box]int32{}
 	}
-	if x.many == nil {
-		x.many = make(map[*box]int, 2*len(x.visits))
-		for i := range x.visits {
-			x.many[x.visits[i].box] = i
-		}
-	}
-	if i, ok := x.many[b]; ok {
-		return i
-	}
-	return -1
-}
-
-// visit is the window in which a goroutine was last counted for a box.
-type visit struct {
-	box    *box
-	window int32
-}
-
-// visits returns the visits of a goroutine to all boxes.
-func (m *member) visits() []visit {
-	all := []visit{{m.box, m.window}}
-	if m.extra != nil {
-		all = append(all, m.extra.visits...)
-	}
-	return all
+	x.visits[m.box] = m.window
+	m.box = nil
 }
 
 // move makes b the box of the goroutine, and reports whether it has visited that box before.
-func (m *member) move(b *box) bool {
+func (m *member) move(b *box) (known bool) {
 	if b == m.box {
 		return true
 	}
-	before := visit{m.box, m.window}
+	if m.box != nil {
+		m.leave()
+	}
 	m.box = b
-	if before.box == nil && m.extra == nil {
-		return false
-	}
-	x := m.rare()
-	i := x.find(b)
-	known := i >= 0
-	switch {
-	case known:
-		m.window = x.visits[i].window
-		delete(x.many, b)
-	case before.box == nil:
-		return false
-	default:
-		i = len(x.visits)
-		x.visits = append(x.visits, visit{})
-	}
-	if before.box == nil {
-		last := len(x.visits) - 1
-		x.visits[i] = x.visits[last]
-		x.visits, x.many = x.visits[:last], nil
-		return known
-	}
-	if x.visits[i] = before; x.many != nil {
-		x.many[before.box] = i
+	if m.extra != nil {
+		m.window, known = m.extra.visits[b]
 	}
 	return known
 }
@@ -453,9 +404,10 @@ func (o *Observer) Transition(t *timeline.Transition) {
 
 func (o *Observer) leave(m *member, exit bool) {
 	if exit && o.opt.Group.single {
-		for _, v := range m.visits() { // it may have had several names, not just the one at its exit
-			if v.box.single {
-				v.box.exited = true
+		m.leave()
+		for b := range m.extra.visits { // it may have had several names, not just the one at its exit
+			if b.single {
+				b.exited = true
 				o.exited++
 			}
 		}
@@ -475,14 +427,6 @@ func (o *Observer) boxOf(m *member) *box {
 	key := o.opt.Group.keyOf(m.g, m.world())
 	if m.box != nil && m.box.key == key && !m.box.single {
 		return m.box
-	}
-	if m.extra != nil { // a server goroutine alternates between boxes
-		visits := m.extra.visits
-		for i := range visits[:min(len(visits), fewVisits)] {
-			if b := visits[i].box; b.key == key && !b.single {
-				return b
-			}
-		}
 	}
 	if o.latest != nil && o.latest.key == key {
 		return o.latest
@@ -678,13 +622,7 @@ func (o *Observer) foldExited() {
 	}
 	size := func(b *box) share { return b.win.share + b.sum.share }
 	slices.SortFunc(gone, func(a, b *box) int {
-		if size(a) != size(b) {
-			if size(a) > size(b) {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.key.name, b.key.name)
+		return cmp.Or(cmp.Compare(size(b), size(a)), strings.Compare(a.key.name, b.key.name))
 	})
 	for _, b := range gone[min(len(gone), o.opt.MaxSingle):] {
 		name, _, _ := strings.Cut(b.key.name, " #")

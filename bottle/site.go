@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -31,12 +30,11 @@ const (
 
 // String returns the place as "main.work file.go:12", with the last elements of the paths.
 func (s *Site) String() string {
-	name := format.Func(s.Func)
-	if s.File == "" {
-		return name
-	}
-	file := s.File[strings.LastIndexAny(s.File, `/\`)+1:]
-	return fmt.Sprintf("%s %s:%d", name, format.Clean(file), s.Line)
+	return s.place().String()
+}
+
+func (s *Site) place() timeline.Place {
+	return timeline.Place{Func: s.Func, File: s.File, Line: s.Line}
 }
 
 // TopSite returns the place with the most time for a kind of wait (a key of Sites), or nil if none
@@ -68,72 +66,50 @@ var otherFrame = &timeline.Frame{Func: otherSites}
 
 // siteTimes holds the times of a box by place.
 type siteTimes struct {
-	list   []siteTime
-	latest int             // index of the place that was looked up last
-	index  map[siteKey]int // of list; nil while there are few places
+	of     map[siteKey]*timeline.Time
+	latest siteKey // that was looked up last
+	time   *timeline.Time
 }
 
-type siteTime struct {
-	siteKey
-	time timeline.Time
-}
-
-// fewSiteTimes is the number of places up to which they are searched linearly.
-const fewSiteTimes = 8
-
-// at returns the time of a place. It is valid until the next call.
+// at returns the time of a place.
 func (s *siteTimes) at(k siteKey) *timeline.Time {
-	if i := s.latest; i < len(s.list) && s.list[i].siteKey == k {
-		return &s.list[i].time
+	if s.time != nil && s.latest == k {
+		return s.time
 	}
-	i, known := 0, false
-	if s.index == nil {
-		for i < len(s.list) && s.list[i].siteKey != k {
-			i++
-		}
-		known = i < len(s.list)
-	} else {
-		i, known = s.index[k]
-	}
-	if !known && len(s.list) >= maxSites && k.frame != otherFrame {
+	found := s.of[k]
+	if found == nil && len(s.of) >= maxSites && k.frame != otherFrame {
 		return s.at(siteKey{k.wait, otherFrame})
 	}
-	if !known {
-		i = len(s.list)
-		s.list = append(s.list, siteTime{siteKey: k})
-		switch {
-		case s.index != nil:
-			s.index[k] = i
-		case len(s.list) > fewSiteTimes:
-			s.index = map[siteKey]int{}
-			for i := range s.list {
-				s.index[s.list[i].siteKey] = i
-			}
+	if found == nil {
+		if s.of == nil {
+			s.of = map[siteKey]*timeline.Time{}
 		}
+		found = new(timeline.Time)
+		s.of[k] = found
 	}
-	s.latest = i
-	return &s.list[i].time
+	s.latest, s.time = k, found
+	return found
 }
 
 func (s *siteTimes) add(more *siteTimes) {
-	for i := range more.list {
-		*s.at(more.list[i].siteKey) += more.list[i].time
+	for k, t := range more.of {
+		*s.at(k) += *t
 	}
 }
 
 // sites returns the places for Box.Sites.
 func (s *siteTimes) sites() map[string][]Site {
-	if len(s.list) == 0 {
+	if len(s.of) == 0 {
 		return nil
 	}
 	out := map[string][]Site{}
-	for _, t := range s.list {
-		site := Site{Func: unknownSite, Time: time.Duration(t.time)}
-		if f := t.frame; f != nil {
+	for k, t := range s.of {
+		site := Site{Func: unknownSite, Time: time.Duration(*t)}
+		if f := k.frame; f != nil {
 			site.Func, site.File, site.Line = f.Func, f.File, f.Line
 		}
 		if site.Time > 0 {
-			out[t.wait.String()] = append(out[t.wait.String()], site)
+			out[k.wait.String()] = append(out[k.wait.String()], site)
 		}
 	}
 	for wait := range out {
@@ -161,7 +137,7 @@ func joinSites(a, b []Site) []Site {
 }
 
 func comparePlace(a, b Site) int {
-	return cmp.Or(strings.Compare(a.Func, b.Func), strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	return a.place().Compare(b.place())
 }
 
 // fewSites returns the largest places, and combines the others.

@@ -224,14 +224,12 @@ func (c *openCode) moved(from *box) {
 	if c.here == (ran{}) {
 		return
 	}
-	for i := range c.elsewhere {
-		if e := &c.elsewhere[i]; e.box == from {
-			e.add(c.here)
-			c.here = ran{}
-			return
-		}
+	i := slices.IndexFunc(c.elsewhere, func(e ranIn) bool { return e.box == from })
+	if i < 0 {
+		i = len(c.elsewhere)
+		c.elsewhere = append(c.elsewhere, ranIn{box: from})
 	}
-	c.elsewhere = append(c.elsewhere, ranIn{from, c.here})
+	c.elsewhere[i].add(c.here)
 	c.here = ran{}
 }
 

@@ -1,7 +1,7 @@
 package bottle
 
 import (
-	"slices"
+	"maps"
 
 	"github.com/bottleneck-go/bottleneck/internal/byindex"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -78,7 +78,7 @@ func (o *Observer) discard() {
 		b := m.box
 		m.box = nil
 		if m.extra != nil {
-			m.extra.visits, m.extra.many = nil, nil
+			m.extra.visits = nil
 		}
 		if m.g != nil {
 			o.boxes[b.key] = b
@@ -131,7 +131,7 @@ type pieces struct {
 	start, before int32
 	// away maps the ID of each goroutine that had not exited before the latest gap to its
 	// visits.
-	away map[int64][]visit
+	away map[int64]map[*box]int32
 }
 
 // merged is the part of a pass that a graph comes from.
@@ -149,10 +149,11 @@ func (p *pieces) mark() merged {
 
 // remember saves the visits of the goroutines before a gap.
 func (p *pieces) remember(members *byindex.Table[member]) {
-	p.away = map[int64][]visit{}
+	p.away = map[int64]map[*box]int32{}
 	for m := range members.All() {
 		if m.g == nil && m.box != nil {
-			p.away[int64(m.since)] = m.visits()
+			m.leave()
+			p.away[int64(m.since)] = m.extra.visits
 			*m = member{}
 		}
 	}
@@ -239,8 +240,7 @@ func (o *Observer) forget() {
 			continue
 		}
 		if x := m.extra; x != nil && pruned {
-			x.many = nil
-			x.visits = slices.DeleteFunc(x.visits, func(v visit) bool { return boxes[v.box.key] != v.box })
+			maps.DeleteFunc(x.visits, func(b *box, _ int32) bool { return boxes[b.key] != b })
 		}
 		m.box.sum.visitedAgain(true)
 	}

@@ -2,6 +2,7 @@
 package apportion
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -56,15 +57,7 @@ func Round(whole int64, exact []uint64, fraction uint) []int64 {
 		}
 	}
 	mask := uint64(1)<<fraction - 1
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch ra, rb := exact[a]&mask, exact[b]&mask; {
-		case ra > rb:
-			return -1
-		case ra < rb:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(exact[b]&mask, exact[a]&mask) })
 	for _, i := range order {
 		if left > 0 && exact[i]&mask > 0 {
 			parts[i]++
