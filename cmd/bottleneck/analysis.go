@@ -31,6 +31,10 @@ type analysis struct {
 	forms output.Forms
 	fail  output.Conditions
 	opt   bn.Options
+	kinds []*artifact.Kind // the first is made of a trace, and JSON of all is read
+	check func() error     // rejects invalid flags of the command and sets options; may be nil
+	// result, if not nil, returns the result in place of the value of the artifact.
+	result func(artifact.Artifact) (any, error)
 }
 
 // define adds the common flags, without -fail if about is nil.
@@ -43,7 +47,8 @@ func (a *analysis) define(c *cobra.Command, forms output.Forms, about *condition
 	}
 }
 
-// settle rejects invalid common flags. With -during, the pass over the trace cuts the time.
+// settle rejects invalid flags. With -during, the pass over the trace cuts the time. Profiles for
+// pprof need stacks.
 func (a *analysis) settle(std stdio) error {
 	opt := &a.opt.Bottle
 	if err := flags.CheckBounds(a.flags, opt.From, opt.To); err != nil {
@@ -52,17 +57,27 @@ func (a *analysis) settle(std stdio) error {
 	if opt.Part.During != "" {
 		opt.Part.From, opt.Part.To, opt.From, opt.To = opt.From, opt.To, 0, 0
 	}
-	return a.to.Settle(std.out)
+	if err := a.to.Settle(std.out); err != nil {
+		return err
+	}
+	a.opt.PathStacks = slices.Contains(a.to.Asked(), "pprof")
+	opt.Stacks = opt.Stacks || a.opt.PathStacks
+	if a.check == nil {
+		return nil
+	}
+	return a.check()
 }
 
-// run makes the result of a trace, or of saved JSON of one of the kinds. result, if not nil,
-// returns it in place of the value of the artifact.
-func (a *analysis) run(ctx context.Context, std stdio, args []string, result func(artifact.Artifact) (any, error), kinds ...*artifact.Kind) error {
+// run makes the result of a trace or of saved JSON, and writes it.
+func (a *analysis) run(ctx context.Context, std stdio, args []string) error {
+	if err := a.settle(std); err != nil {
+		return err
+	}
 	in, err := oneInput(std, args)
 	if err != nil {
 		return err
 	}
-	read, err := artifact.Read(ctx, std.progress, in, a.opt, kinds...)
+	read, err := artifact.Read(ctx, std.progress, in, a.opt, a.kinds...)
 	if read.Value == nil || ctx.Err() != nil { // the part read before an interrupt is arbitrary
 		return err
 	}
@@ -70,8 +85,8 @@ func (a *analysis) run(ctx context.Context, std stdio, args []string, result fun
 		return err
 	}
 	v, failed := read.Value, error(nil)
-	if result != nil {
-		if v, failed = result(read); failed != nil {
+	if a.result != nil {
+		if v, failed = a.result(read); failed != nil {
 			return errors.Join(err, failed)
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -25,7 +24,8 @@ type contentionFlags struct {
 }
 
 func (a *app) contention() *cobra.Command {
-	f := &contentionFlags{}
+	f := &contentionFlags{analysis: analysis{kinds: []*artifact.Kind{artifact.Contention}}}
+	f.check, f.result = f.parse, f.keep
 	c := a.command("contention [flags] [FILE | URL | -]", "show waits for locks and channels, and who is to blame", `
 Contention shows which goroutines waited, for what, and which owner is to blame:
 the goroutine that held the lock during the wait, not the one that unlocked it
@@ -67,18 +67,7 @@ which; .folded is for flamegraph.pl.`, f.run)
 	return a.reads(c)
 }
 
-func (f *contentionFlags) run(ctx context.Context, std stdio, args []string) error {
-	if err := f.settle(std); err != nil {
-		return err
-	}
-	if err := f.parse(); err != nil {
-		return err
-	}
-	f.opt.Contention = tracewaits.Options{Goroutines: f.to.Draw.Goroutines(), Syscalls: slices.Contains(f.to.Draw.Kinds, contention.SyscallKind)}
-	return f.analysis.run(ctx, std, args, f.keep, artifact.Contention)
-}
-
-// parse rejects invalid flags.
+// parse rejects invalid flags, and sets the options of the analysis.
 func (f *contentionFlags) parse() error {
 	draw := &f.to.Draw
 	showsBy := func(form string) bool { return form == "text" || form == "json" && draw.Goroutines() }
@@ -93,6 +82,7 @@ func (f *contentionFlags) parse() error {
 		// No owner: show only the site.
 		draw.By = []string{contention.ByWaiterStack}
 	}
+	f.opt.Contention = tracewaits.Options{Goroutines: draw.Goroutines(), Syscalls: slices.Contains(draw.Kinds, contention.SyscallKind)}
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,14 +14,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/output"
 )
 
-// criticalFlags holds the flags of critical.
-type criticalFlags struct {
-	analysis
-	class string
-}
-
 func (a *app) critical() *cobra.Command {
-	f := &criticalFlags{}
+	var class string
+	f := &analysis{kinds: []*artifact.Kind{artifact.Critical}}
+	f.result = func(a artifact.Artifact) (any, error) { return choosePath(a.Value.(*critical.Profile), class) }
 	c := a.command("critical [flags] [FILE | URL | -]", "show the critical paths of the program and its requests", `
 Critical shows what determined how long the program took, and how long each
 request, region (runtime/trace.StartRegion) and user task (trace.NewTask) took.
@@ -40,7 +35,7 @@ handler of requests.`, f.run)
 	f.define(c, output.CriticalForms, &measures.Critical)
 	f.to.DefineTop("rows and classes", "10 rows and 6 classes in text, all in other forms")
 	f.to.Only["top"] = []string{"text", "csv", "md", "html"}
-	c.Flags().StringVar(&f.class, "class", "", "show only the path of the class `NAME`, such as main.handle or [program]")
+	c.Flags().StringVar(&class, "class", "", "show only the path of the class `NAME`, such as main.handle or [program]")
 	c.Example = `  bottleneck critical trace.out
   bottleneck critical -class main.handle trace.out
   bottleneck critical -fail 'path(main.handle).mean>20ms' trace.out
@@ -48,22 +43,14 @@ handler of requests.`, f.run)
 	return a.reads(c)
 }
 
-func (f *criticalFlags) run(ctx context.Context, std stdio, args []string) error {
-	if err := f.settle(std); err != nil {
-		return err
-	}
-	f.opt.PathStacks = slices.Contains(f.to.Asked(), "pprof")
-	return f.analysis.run(ctx, std, args, func(a artifact.Artifact) (any, error) { return f.choose(a.Value.(*critical.Profile)) }, artifact.Critical)
-}
-
-// choose returns the profile with only the class of -class.
-func (f *criticalFlags) choose(p *critical.Profile) (*critical.Profile, error) {
-	if f.class == "" {
+// choosePath returns the profile with only one class, unless that is "".
+func choosePath(p *critical.Profile, class string) (*critical.Profile, error) {
+	if class == "" {
 		return p, nil
 	}
 	out := *p
 	out.Paths = slices.DeleteFunc(slices.Clone(p.Paths), func(path critical.Path) bool {
-		return path.Class != f.class && format.Func(path.Class) != f.class
+		return path.Class != class && format.Func(path.Class) != class
 	})
 	if len(out.Paths) > 0 {
 		return &out, nil
@@ -72,5 +59,5 @@ func (f *criticalFlags) choose(p *critical.Profile) (*critical.Profile, error) {
 	for i := range p.Paths[:min(len(p.Paths), 8)] {
 		names = append(names, format.Clean(p.Paths[i].Class))
 	}
-	return nil, fmt.Errorf("there is no path of class %q: the classes are %s", f.class, strings.Join(names, ", "))
+	return nil, fmt.Errorf("there is no path of class %q: the classes are %s", class, strings.Join(names, ", "))
 }

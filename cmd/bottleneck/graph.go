@@ -21,7 +21,7 @@ import (
 type graphFlags struct{ analysis }
 
 func (a *app) graph() *cobra.Command {
-	f := &graphFlags{}
+	f := &graphFlags{analysis{kinds: []*artifact.Kind{artifact.Graph}}}
 	c := a.command("graph [flags] [FILE | URL | -]...", "draw the bottle graph of an execution trace", `
 Graph draws the bottle graph of an execution trace: as text in the terminal or,
 with -o, as a picture, a profile or data. Several traces are drawn side by side,
@@ -62,14 +62,10 @@ region or task, everything before -from is decoded.`, f.run)
 }
 
 func (f *graphFlags) run(ctx context.Context, std stdio, args []string) error {
-	if err := f.settle(std); err != nil {
-		return err
-	}
 	if len(args) > 1 {
 		return f.runRow(ctx, std, args)
 	}
-	f.opt.Bottle.Stacks = slices.Contains(f.to.Asked(), "pprof")
-	return f.analysis.run(ctx, std, args, nil, artifact.Graph)
+	return f.analysis.run(ctx, std, args)
 }
 
 // runRow draws several traces side by side.
@@ -78,6 +74,9 @@ func (f *graphFlags) runRow(ctx context.Context, std stdio, args []string) error
 		if f.flags.Changed(name) {
 			return usagef("-%s is for one trace, not %d", name, len(args))
 		}
+	}
+	if err := f.settle(std); err != nil {
+		return err
 	}
 	if err := cmp.Or(f.to.Supports(output.RowForms, "several graphs"), onceStdin(args)); err != nil {
 		return err

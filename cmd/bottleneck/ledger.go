@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,7 +19,8 @@ import (
 type ledgerFlags struct{ analysis }
 
 func (a *app) ledger() *cobra.Command {
-	f := &ledgerFlags{}
+	f := &ledgerFlags{analysis{kinds: []*artifact.Kind{artifact.Ledger}}}
+	f.check = f.regroup
 	var texts strings.Builder
 	for _, c := range ledger.Columns {
 		if c.Unit.IsText() {
@@ -62,17 +61,12 @@ func (f *ledgerFlags) groupOf(g *timeline.Goroutine) string {
 	return group
 }
 
-func (f *ledgerFlags) run(ctx context.Context, std stdio, args []string) error {
-	if err := f.settle(std); err != nil {
-		return err
-	}
-	opt := &f.opt.Bottle
-	opt.Stacks = slices.Contains(f.to.Asked(), "pprof")
-	var value func(artifact.Artifact) (any, error)
-	if opt.Group.String() != bottle.ByFunction.String() {
+// regroup makes a ledger of its own for a grouping of -group.
+func (f *ledgerFlags) regroup() error {
+	if opt := &f.opt.Bottle; opt.Group.String() != bottle.ByFunction.String() {
 		books := ledger.NewObserver(ledger.Options{From: opt.From, To: opt.To, Stacks: opt.Stacks, Group: f.groupOf})
 		f.opt.Observers = []timeline.Observer{books}
-		value = func(artifact.Artifact) (any, error) { return books.Ledger(), nil }
+		f.result = func(artifact.Artifact) (any, error) { return books.Ledger(), nil }
 	}
-	return f.analysis.run(ctx, std, args, value, artifact.Ledger)
+	return nil
 }

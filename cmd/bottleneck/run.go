@@ -28,7 +28,7 @@ import (
 )
 
 func (a *app) run() *cobra.Command {
-	f := &runFlags{verdict: verdictFlags{}}
+	f := &runFlags{verdict: newVerdict()}
 	c := a.command("run [flags] -- go run | test [arguments] | PROGRAM [arguments]", "record a program or its tests, and print what limits it", `
 Run records a program from before main to its end, keeps the recording, and
 prints the verdict on it: what limits the program, where, and what to do.
@@ -63,7 +63,7 @@ commands with several values of GOMAXPROCS, and compares the runs.`, f.run)
 
 // runFlags holds the flags of run.
 type runFlags struct {
-	verdict verdictFlags
+	verdict *verdictFlags
 	build   instrument.Options
 	dir     string
 	serves  string // URL of the program's trace

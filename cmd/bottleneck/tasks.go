@@ -33,7 +33,17 @@ type tasksFlags struct {
 }
 
 func (a *app) tasks() *cobra.Command {
-	f := &tasksFlags{}
+	f := &tasksFlags{analysis: analysis{kinds: []*artifact.Kind{artifact.Tasks}}}
+	f.check = func() error {
+		if hz := f.opt.Tasks.Hz; !(hz >= 0 && hz <= 1e12) {
+			return usagef("-hz %v: want a frequency, such as 2.4e9", hz)
+		}
+		return nil
+	}
+	f.result = func(a artifact.Artifact) (any, error) {
+		p := a.Value.(*granularity.Profile)
+		return p, f.choose(p)
+	}
 	c := a.command("tasks [flags] [FILE | URL | -]", "show how large the tasks are, and where they come from", `
 Tasks shows how large the tasks of a program are, whether they are too small
 (the overhead costs more than the parallelism gains) or too large (processors
@@ -77,24 +87,6 @@ that without a trace.`, func(ctx context.Context, std stdio, args []string) erro
   bottleneck tasks 'http://localhost:6060/debug/pprof/trace?seconds=5'
   bottleneck tasks -sweep GRAIN=1,10,100 -- go test -run='^$' -bench=Sort .`
 	return a.reads(c)
-}
-
-// settle rejects invalid flags before anything is read.
-func (f *tasksFlags) settle(std stdio) error {
-	if hz := f.opt.Tasks.Hz; !(hz >= 0 && hz <= 1e12) {
-		return usagef("-hz %v: want a frequency, such as 2.4e9", hz)
-	}
-	return f.analysis.settle(std)
-}
-
-func (f *tasksFlags) run(ctx context.Context, std stdio, args []string) error {
-	if err := f.settle(std); err != nil {
-		return err
-	}
-	return f.analysis.run(ctx, std, args, func(a artifact.Artifact) (any, error) {
-		p := a.Value.(*granularity.Profile)
-		return p, f.choose(p)
-	}, artifact.Tasks)
 }
 
 // choose keeps the classes that -class selects.

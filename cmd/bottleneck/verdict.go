@@ -26,7 +26,7 @@ import (
 )
 
 func (a *app) verdict() *cobra.Command {
-	f := &verdictFlags{}
+	f := newVerdict()
 	c := a.command("verdict [flags] [FILE | URL | -]", "print what limits a program, where, and what to do", `
 Verdict prints what limits a program: how the capacity of its processors was
 used, and up to five findings, the most costly first. Each has the place in the
@@ -50,6 +50,18 @@ the owners of locks did.`, f.run)
 type verdictFlags struct {
 	analysis
 	focus string
+}
+
+func newVerdict() *verdictFlags {
+	f := &verdictFlags{analysis: analysis{kinds: judged}}
+	f.result = f.judged
+	f.check = func() error {
+		if f.opt.Bottle.Window > 0 && f.focus != "" {
+			return usagef("-window and -focus exclude each other")
+		}
+		return nil
+	}
+	return f
 }
 
 var verdictForms = output.FormsOf(nil, nil, output.Writers[*diagnosis]{
@@ -152,16 +164,6 @@ func focusOn(report *bn.Report, label, name string) error {
 	return nil
 }
 
-func (f *verdictFlags) run(ctx context.Context, std stdio, args []string) error {
-	if f.opt.Bottle.Window > 0 && f.focus != "" {
-		return usagef("-window and -focus exclude each other")
-	}
-	if err := f.settle(std); err != nil {
-		return err
-	}
-	return f.analysis.run(ctx, std, args, f.judged, judged...)
-}
-
 // judged are the kinds that have a verdict.
 var judged = []*artifact.Kind{artifact.Graph, artifact.Ledger, artifact.Verdict}
 
@@ -205,7 +207,7 @@ var explainForms = output.FormsOf(nil, nil, output.Writers[*diagnose.Evidence]{
 })
 
 func (a *app) explain() *cobra.Command {
-	f := &analysis{}
+	f := &analysis{kinds: judged}
 	c := a.command("explain [flags] FINDING [FILE | URL | -]", "show the evidence of a finding of the verdict", `
 Explain shows the evidence of a finding of the verdict: the rows of the ledger
 that it sums, and the call chains that waited, or ran during the wait.
@@ -214,13 +216,10 @@ FINDING is the number of the finding in the verdict, or its kind, such as lock,
 serial or collector, which means the first of that kind. A saved ledger has rows
 but no call chains; a saved graph or verdict has only the finding.`, func(ctx context.Context, std stdio, args []string) error {
 		f.opt.Bottle.Stacks = true
-		if err := f.settle(std); err != nil {
-			return err
-		}
 		if len(args) == 0 || isInput(args[0]) && findingNumber(args[0]) == 0 {
 			return usagef("which finding? Its number or kind comes first, such as: bottleneck explain 1 %s", append(args, "trace.out")[0])
 		}
-		return f.run(ctx, std, args[1:], func(a artifact.Artifact) (any, error) {
+		f.result = func(a artifact.Artifact) (any, error) {
 			if err := hasVerdict(a); err != nil {
 				return nil, err
 			}
@@ -229,7 +228,8 @@ but no call chains; a saved graph or verdict has only the finding.`, func(ctx co
 				return nil, err
 			}
 			return diagnose.Explain(resultsOf(a.Report), a.Verdict, n), nil
-		}, judged...)
+		}
+		return f.run(ctx, std, args[1:])
 	})
 	f.define(c, explainForms, nil)
 	f.to.DefineTop("rows, and call chains of each sort", "10 rows and 3 call chains in text, all in JSON")
