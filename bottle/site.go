@@ -120,24 +120,9 @@ func (s *siteTimes) sites() map[string][]Site {
 
 // joinSites adds places, largest first.
 func joinSites(a, b []Site) []Site {
-	all := slices.Concat(a, b)
-	order.Stable(all, comparePlace)
-	n := 0
-	for i := range all {
-		if n > 0 && comparePlace(all[n-1], all[i]) == 0 {
-			all[n-1].Time += all[i].Time
-			continue
-		}
-		all[n] = all[i]
-		n++
-	}
-	all = all[:n]
+	all := order.Merge(slices.Concat(a, b), func(a, b Site) int { return a.place().Compare(b.place()) }, func(sum, more *Site) { sum.Time += more.Time })
 	order.Stable(all, func(a, b Site) int { return cmp.Compare(b.Time, a.Time) })
 	return all
-}
-
-func comparePlace(a, b Site) int {
-	return a.place().Compare(b.place())
 }
 
 // fewSites returns the largest places, and combines the others.

@@ -296,25 +296,12 @@ func known(calls *timeline.Stack) *timeline.Stack {
 
 // joinStacks adds stacks with equal places and sources, and sorts them by place.
 func joinStacks(stacks []Stack) []Stack {
-	order.Stable(stacks, compareStacks)
-	n := 0
-	for i := range stacks {
-		s := &stacks[i]
-		if s.Share == 0 && s.Running == 0 && s.exact == 0 {
-			continue
-		}
-		if n > 0 && compareStacks(stacks[n-1], *s) == 0 {
-			sum := &stacks[n-1]
-			sum.Share += s.Share
-			sum.Running += s.Running
-			sum.exact += s.exact
-			continue
-		}
-		stacks[n] = *s
-		n++
-	}
-	clear(stacks[n:])
-	return stacks[:n]
+	stacks = slices.DeleteFunc(stacks, func(s Stack) bool { return s.Share == 0 && s.Running == 0 && s.exact == 0 })
+	return order.Merge(stacks, compareStacks, func(sum, more *Stack) {
+		sum.Share += more.Share
+		sum.Running += more.Running
+		sum.exact += more.exact
+	})
 }
 
 // compareStacks orders stacks by place and source.

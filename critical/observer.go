@@ -3,6 +3,7 @@ package critical
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -165,7 +166,7 @@ func (o *Observer) disappear(m *member, t *timeline.Transition) {
 		if t.State.Runs() {
 			rank[2] = int64(t.End) + 1
 		}
-		if o.end.tip == 0 || compare(rank, o.end.rank) > 0 {
+		if o.end.tip == 0 || slices.Compare(rank[:], o.end.rank[:]) > 0 {
 			m.tip, o.end.tip = o.end.tip, m.tip
 			o.end.rank = rank
 		}
@@ -176,15 +177,6 @@ func (o *Observer) disappear(m *member, t *timeline.Transition) {
 
 // mainID is the ID of the main goroutine.
 const mainID = 1
-
-func compare(a, b [4]int64) int64 {
-	for i := range a {
-		if a[i] != b[i] {
-			return a[i] - b[i]
-		}
-	}
-	return 0
-}
 
 // extend adds the time up to now to the path of a goroutine.
 func (o *Observer) extend(m *member, what kind, stack *timeline.Stack) {
@@ -443,7 +435,7 @@ func (k *keys) of(what kind, group int32, stack *timeline.Stack) int32 {
 	if e.stack != stack || e.group != group || e.what != what || !e.known {
 		of := key{what: what, group: group}
 		if f := stack.Site(); f != nil {
-			of.site = timeline.Place{Func: f.Func, File: f.File, Line: f.Line}
+			of.site = f.Place()
 		}
 		if k.stacks {
 			of.stack = stack

@@ -112,7 +112,6 @@ func newObserver(opt Options) *observer {
 	return &observer{opt: opt}
 }
 
-// Begin implements [timeline.Observer].
 func (o *observer) Begin(t timeline.Time, _ int) {
 	o.begin, o.now, o.windowFrom = t, t, t
 	o.next = math.MaxInt64
@@ -375,7 +374,6 @@ func (o *observer) newPeak() {
 	o.peak = o.live
 }
 
-// Transition implements [timeline.Observer].
 func (o *observer) Transition(t *timeline.Transition) {
 	o.advance(t.End)
 	m := o.members.At(t.G.Index)
@@ -407,20 +405,16 @@ func (o *observer) again(g *timeline.Goroutine, t timeline.Time) *member {
 	return m
 }
 
-// Named implements [timeline.Observer].
 func (o *observer) Named(g *timeline.Goroutine, t timeline.Time) { o.again(g, t) }
 
-// Label implements [timeline.Observer].
 func (o *observer) Label(g *timeline.Goroutine, t timeline.Time) { o.again(g, t) }
 
-// Region implements [timeline.Observer].
 func (o *observer) Region(e *timeline.Span) {
 	if m := o.again(e.G, e.Time); m != nil && o.opt.Unit != "" && e.Name == o.opt.Unit {
 		o.regionUnit(m, e.Begin)
 	}
 }
 
-// Range implements [timeline.Observer].
 func (o *observer) Range(e *timeline.Span) {
 	o.advance(e.Time)
 	if e.OfG && e.Name == assistRange {
@@ -441,7 +435,6 @@ func (o *observer) Range(e *timeline.Span) {
 	}
 }
 
-// Metric implements [timeline.Observer].
 func (o *observer) Metric(t timeline.Time, name string, value uint64, _ bool) {
 	if name == "/sched/gomaxprocs:threads" {
 		o.advance(t)
@@ -450,7 +443,6 @@ func (o *observer) Metric(t timeline.Time, name string, value uint64, _ bool) {
 	}
 }
 
-// End implements [timeline.Observer].
 func (o *observer) End(t timeline.Time) {
 	o.advance(t)
 	o.turn()

@@ -58,10 +58,8 @@ func newSurvey(workers selector) *survey {
 	return &survey{workers: workers, groups: map[string]*surveyGroup{}, regions: map[string]int{}}
 }
 
-// Begin implements [timeline.Observer].
 func (s *survey) Begin(t timeline.Time, _ int) { s.begin = t }
 
-// Transition implements [timeline.Observer].
 func (s *survey) Transition(t *timeline.Transition) {
 	s.now = t.End
 	m := s.members.At(t.G.Index)
@@ -155,10 +153,8 @@ func (s *survey) again(g *timeline.Goroutine, t timeline.Time) {
 	s.place(m)
 }
 
-// Named implements [timeline.Observer].
 func (s *survey) Named(g *timeline.Goroutine, t timeline.Time) { s.again(g, t) }
 
-// Region implements [timeline.Observer].
 func (s *survey) Region(e *timeline.Span) {
 	if e.Begin && (s.regions[e.Name] > 0 || len(s.regions) < maxTypes) {
 		s.regions[e.Name]++
@@ -166,14 +162,12 @@ func (s *survey) Region(e *timeline.Span) {
 	s.again(e.G, e.Time)
 }
 
-// Metric implements [timeline.Observer].
 func (s *survey) Metric(t timeline.Time, name string, value uint64, _ bool) {
 	if name == "/sched/gomaxprocs:threads" {
 		s.procs = max(s.procs, int(min(value, 1<<31)))
 	}
 }
 
-// End implements [timeline.Observer].
 func (s *survey) End(t timeline.Time) { s.end = t }
 
 // Wall returns the time that the run took.
@@ -207,14 +201,13 @@ func (s *survey) Workers() (selector, error) {
 // stages returns the start functions that ran for at least a twentieth of the program's running
 // time: those of a pipeline, if they have one goroutine each. Without this threshold, the lane of
 // main would wait for them.
-func (s *survey) stages() (names []string) {
-	for name, g := range s.groups {
-		if name != "" && g.running*20 >= s.all.running {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+func (s *survey) stages() []string {
+	return s.names(func(name string, g *surveyGroup) bool { return name != "" && g.running*20 >= s.all.running })
+}
+
+// names returns the start functions that are chosen, in alphabetical order.
+func (s *survey) names(choose func(name string, g *surveyGroup) bool) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.groups)), func(name string) bool { return !choose(name, s.groups[name]) })
 }
 
 // together returns how many of the start functions, each with one goroutine at a time, had a
@@ -261,14 +254,9 @@ func (s *survey) Lanes(workers selector) int {
 
 // functions returns the start functions of the application, except those in every program.
 func (s *survey) functions() []string {
-	var out []string
-	for name := range s.groups {
-		if name != "" && name != "runtime.main" && name != "main.main" {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
+	return s.names(func(name string, _ *surveyGroup) bool {
+		return name != "" && name != "runtime.main" && name != "main.main"
+	})
 }
 
 // candidates lists the start functions with the largest areas, for errors.

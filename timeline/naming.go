@@ -389,22 +389,6 @@ const asyncPreempt = "runtime.asyncPreempt"
 // other one was seen at the same place.
 func (n *naming) learn(stacks []*Stack) {
 	var unsure []*step
-	learnSteps := func(steps []step) {
-		for i := range steps {
-			if steps[i].unsure {
-				unsure = append(unsure, &steps[i])
-			} else {
-				n.learnStep(&steps[i])
-			}
-		}
-	}
-	defer func() {
-		for _, s := range unsure {
-			if c := n.callees[s.at]; c == nil || !c.sure {
-				n.learnStep(s)
-			}
-		}
-	}()
 	for _, s := range stacks {
 		c := s.calls
 		if c == nil || n.learned[c] {
@@ -420,8 +404,20 @@ func (n *naming) learn(stacks []*Stack) {
 		if c.reads {
 			n.reads[c.root] = true
 		}
-		learnSteps(c.steps)
-		learnSteps(c.further)
+		for _, steps := range [][]step{c.steps, c.further} {
+			for i := range steps {
+				if s := &steps[i]; s.unsure {
+					unsure = append(unsure, s)
+				} else {
+					n.learnStep(s)
+				}
+			}
+		}
+	}
+	for _, s := range unsure {
+		if c := n.callees[s.at]; c == nil || !c.sure {
+			n.learnStep(s)
+		}
 	}
 }
 

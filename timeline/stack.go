@@ -198,6 +198,9 @@ type Place struct {
 	Line int    `json:"line,omitempty"`
 }
 
+// Place returns where the frame is in the source.
+func (f *Frame) Place() Place { return Place{f.Func, f.File, f.Line} }
+
 // String returns the place as "main.work file.go:12", with the last element of the path, or "" if
 // it is unknown.
 func (p Place) String() string {

@@ -62,10 +62,8 @@ type stopwatch struct {
 	began, ended time.Duration
 }
 
-// Begin implements [timeline.Observer].
 func (w *stopwatch) Begin(timeline.Time, int) { w.began = proctime.Self() }
 
-// End implements [timeline.Observer].
 func (w *stopwatch) End(timeline.Time) { w.ended = proctime.Self() }
 
 // compareObservers prints what each analysis adds to a replay for the boxes, in ns per event: the

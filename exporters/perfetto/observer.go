@@ -1,6 +1,9 @@
 package perfetto
 
-import "github.com/bottleneck-go/bottleneck/timeline"
+import (
+	"github.com/bottleneck-go/bottleneck/internal/byindex"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
 
 // observer turns the events of a trace into packets, in the order of time. The slices of processors
 // are an exception: they are written when they end, because only then does the trace identify the
@@ -14,7 +17,7 @@ type observer struct {
 	now     timeline.Time
 
 	groups       map[string]*group
-	lanes        []*lane // by Goroutine.Index
+	lanes        byindex.Table[*lane]
 	tracks       int
 	otherThreads int64
 	threads      map[int64]bool // thread numbers in use, at most maxTracks
@@ -63,10 +66,12 @@ func (o *observer) Begin(t timeline.Time, _ int) {
 
 // lane returns the lane of a live goroutine.
 func (o *observer) lane(g *timeline.Goroutine) *lane {
-	if g == nil || g.Index >= len(o.lanes) || o.lanes[g.Index] == nil || o.lanes[g.Index].id != g.ID {
-		return nil
+	if g != nil {
+		if l := o.lanes.Known(g.Index); l != nil && *l != nil && (*l).id == g.ID {
+			return *l
+		}
 	}
-	return o.lanes[g.Index]
+	return nil
 }
 
 // at moves the clock and writes the gauges that changed before.
@@ -78,7 +83,6 @@ func (o *observer) at(t timeline.Time) {
 	}
 }
 
-// Transition implements [timeline.Observer].
 func (o *observer) Transition(t *timeline.Transition) {
 	o.at(t.End)
 	o.count(t.State, -1)
@@ -90,19 +94,16 @@ func (o *observer) Transition(t *timeline.Transition) {
 	o.onProc(t)
 	if !t.To.Alive() {
 		if l != nil {
-			o.gone(l, t.G.Index)
+			o.gone(l)
+			*o.lanes.At(t.G.Index) = nil
 		}
 		return
 	}
 	if l == nil {
 		l = o.appear(t.G)
-		for t.G.Index >= len(o.lanes) {
-			o.lanes = append(o.lanes, nil)
-		}
-		o.lanes[t.G.Index] = l
+		*o.lanes.At(t.G.Index) = l
 	}
-	flow := o.wake(t)
-	o.enter(l, t.G, t.To, flow)
+	o.enter(l, t.G, t.To, o.wake(t))
 }
 
 // count updates the numbers of running and runnable goroutines.
@@ -184,7 +185,7 @@ func (o *observer) leave(l *lane, i *timeline.Transition) {
 }
 
 // gone ends all open slices of a goroutine.
-func (o *observer) gone(l *lane, index int) {
+func (o *observer) gone(l *lane) {
 	l.inner.closeAll(o.w, o.now)
 	if l.open {
 		o.w.end(o.now, l.track)
@@ -192,7 +193,6 @@ func (o *observer) gone(l *lane, index int) {
 	if l.shared {
 		l.group.free = append(l.group.free, l.track)
 	}
-	o.lanes[index] = nil
 }
 
 // processor returns a P. It creates the track when the P is first seen.
@@ -240,16 +240,15 @@ func (o *observer) Named(g *timeline.Goroutine, t timeline.Time) {
 		return
 	}
 	open, state := l.open, l.state
-	o.gone(l, g.Index)
+	o.gone(l)
 	moved := o.appear(g)
 	moved.inner.until = t // do not show the truncated slices again in full
-	o.lanes[g.Index] = moved
+	*o.lanes.At(g.Index) = moved
 	if open {
 		o.enter(moved, g, state, 0)
 	}
 }
 
-// Label implements [timeline.Observer].
 func (o *observer) Label(g *timeline.Goroutine, t timeline.Time) {
 	o.at(t)
 	if l := o.lane(g); l != nil && l.open && l.state == timeline.Running {
@@ -266,7 +265,6 @@ func (o *observer) Gap(from, to timeline.Time) {
 	o.at(to)
 }
 
-// End implements [timeline.Observer].
 func (o *observer) End(t timeline.Time) {
 	o.at(t)
 	o.finish()
@@ -277,9 +275,10 @@ func (o *observer) finish() {
 	if !o.begun {
 		return
 	}
-	for i, l := range o.lanes {
-		if l != nil {
-			o.gone(l, i)
+	for l := range o.lanes.All() {
+		if *l != nil {
+			o.gone(*l)
+			*l = nil
 		}
 	}
 	o.closeSpans()

@@ -74,7 +74,6 @@ func (o *observer) innerOf(l *lane) *stack {
 	return &l.inner
 }
 
-// Range implements [timeline.Observer].
 func (o *observer) Range(r *timeline.Span) {
 	o.at(r.Time)
 	name := clean(r.Name)
@@ -105,7 +104,6 @@ func (o *observer) Range(r *timeline.Span) {
 	}
 }
 
-// Region implements [timeline.Observer].
 func (o *observer) Region(r *timeline.Span) {
 	o.at(r.Time)
 	l := o.lane(r.G)
@@ -134,7 +132,6 @@ type taskLanes struct {
 // maxTasks bounds the number of tasks that are shown at the same time.
 const maxTasks = 1000
 
-// Task implements [timeline.Observer].
 func (o *observer) Task(t *timeline.Span) {
 	o.at(t.Time)
 	k := &o.tasks
@@ -196,7 +193,6 @@ func (g *gauge) flush(w *writer, t timeline.Time) {
 	}
 }
 
-// Metric implements [timeline.Observer].
 func (o *observer) Metric(t timeline.Time, name string, value uint64, _ bool) {
 	o.at(t)
 	name = clean(name)

@@ -176,22 +176,12 @@ func hexOf(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, 
 // escape makes a text safe inside of elements and attributes. Characters that XML does not allow
 // (control characters, half of a surrogate pair, broken UTF-8) become U+FFFD.
 func escape(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '&':
-			b.WriteString("&amp;")
-		case r == '<':
-			b.WriteString("&lt;")
-		case r == '>':
-			b.WriteString("&gt;")
-		case r == '"':
-			b.WriteString("&#34;")
-		case r < ' ' && r != '\n' && r != '\t', r == 0xfffe, r == 0xffff, r >= 0x7f && r <= 0x9f:
-			b.WriteRune(utf8.RuneError)
-		default:
-			b.WriteRune(r)
+	return entities.Replace(strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0xfffe || r == 0xffff || r >= 0x7f && r <= 0x9f {
+			return utf8.RuneError
 		}
-	}
-	return b.String()
+		return r
+	}, s))
 }
+
+var entities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;")

@@ -113,14 +113,7 @@ func addUp(rest []granularity.Class) granularity.Class {
 		sum.Add(&rest[i])
 		bins = append(bins, rest[i].Series...)
 	}
-	order.Stable(bins, func(a, b granularity.Bin) int { return cmp.Compare(a.At, b.At) })
-	for _, b := range bins {
-		if n := len(sum.Series); n > 0 && sum.Series[n-1].At == b.At {
-			sum.Series[n-1].Busy += b.Busy
-		} else {
-			sum.Series = append(sum.Series, b)
-		}
-	}
+	sum.Series = order.Merge(bins, func(a, b granularity.Bin) int { return cmp.Compare(a.At, b.At) }, func(sum, more *granularity.Bin) { sum.Busy += more.Busy })
 	return sum
 }
 
@@ -207,7 +200,7 @@ func (m *tasksModel) notes() (out []string) {
 	}
 	source := "Source: " + format.Clean(m.p.Source) + ", accuracy: " + format.Clean(m.p.Accuracy)
 	if m.p.Hz > 0 {
-		source += ", " + hertz(m.p.Hz)
+		source += ", " + format.Of(m.p.Hz, "Hz")
 	}
 	if m.p.Source != "" {
 		out = append(out, source+".")
@@ -237,13 +230,6 @@ func ended(p *granularity.Profile) int64 {
 		end = max(end, p.Samples[n-1].At)
 	}
 	return max(end, p.Start+int64(time.Microsecond))
-}
-
-// hertz formats a frequency: "2.3 GHz".
-func hertz(hz float64) string {
-	s := format.Quantity(hz)
-	digits := strings.TrimRight(s, "kMGTPE")
-	return digits + " " + s[len(digits):] + "Hz"
 }
 
 // table returns the legend: a row for each curve with its numbers.

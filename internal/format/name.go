@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
 // Func shortens the full name of a Go function to the form used in source code: the last element of
@@ -64,7 +66,7 @@ func shorten(name string, keep int) string {
 	}
 	path, rest := name[:slash], name[slash+1:]
 	dot := strings.IndexByte(rest, '.')
-	if isVersion(rest[:dot]) && path != "" {
+	if symbol.IsVersion(rest[:dot]) && path != "" {
 		// The package of example.com/queue/v2 is called queue.
 		i := strings.LastIndexByte(path, '/')
 		rest, path = path[i+1:]+rest[dot:], path[:max(i, 0)]
@@ -74,14 +76,6 @@ func shorten(name string, keep int) string {
 		rest, path = path[i+1:]+"/"+rest, path[:max(i, 0)]
 	}
 	return rest
-}
-
-// isVersion reports whether a path element is a major version such as v2.
-func isVersion(s string) bool {
-	if len(s) < 2 || s[0] != 'v' {
-		return false
-	}
-	return strings.Trim(s[1:], "0123456789") == ""
 }
 
 // Clean makes text from a trace safe to show on one line of a terminal or a picture. White space

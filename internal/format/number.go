@@ -145,6 +145,13 @@ func Capacity(wall, capacity time.Duration, most int) string {
 	return s + Plural(most, "processor", "processors")
 }
 
+// Of formats an amount of a unit with three significant digits: "512 MB", "2.3 GHz".
+func Of(v float64, unit string) string {
+	s := Quantity(v)
+	digits := strings.TrimRight(s, "kMGTPE")
+	return digits + " " + s[len(digits):] + unit
+}
+
 // Quantity formats a number of 0 or more with three significant digits and a suffix for thousand,
 // million and so on: "640", "2.11k", "35.2M". NaN and infinities are [Unknown].
 func Quantity(v float64) string {

@@ -93,11 +93,7 @@ var units = map[string]float64{
 }
 
 // Text formats an amount of memory with up to three digits: "2 GB", "512 MB", "1.07 GB".
-func Text(n int64) string {
-	s := format.Quantity(float64(n))
-	digits := strings.TrimRight(s, "kMGTPE")
-	return digits + " " + s[len(digits):] + "B"
-}
+func Text(n int64) string { return format.Of(float64(n), "B") }
 
 // Meter watches the heap of the process for one pass, or for the whole process. Its methods are
 // safe for concurrent use. A nil Meter never reports an excess.

@@ -28,6 +28,22 @@ func indexes(n int, compare func(a, b int) int) []int {
 	return all
 }
 
+// Merge sorts s as Stable does, and adds elements that are equal to the first of them.
+func Merge[S ~[]E, E any](s S, compare func(a, b E) int, add func(sum, more *E)) S {
+	Stable(s, compare)
+	n := 0
+	for i := range s {
+		if n > 0 && compare(s[n-1], s[i]) == 0 {
+			add(&s[n-1], &s[i])
+			continue
+		}
+		s[n] = s[i]
+		n++
+	}
+	clear(s[n:])
+	return s[:n]
+}
+
 // InPlace sorts n elements by heap sort, unless they are in order. Package sort takes 5 kB more.
 func InPlace(n int, less func(i, j int) bool, swap func(i, j int)) {
 	sorted := true

@@ -44,7 +44,7 @@ func Package(function string) string {
 	}
 	for end += dot; ; {
 		element, _, more := strings.Cut(name[end+1:], ".")
-		if !more || element != "go" && !isVersion(element) {
+		if !more || element != "go" && !IsVersion(element) {
 			return function[:end]
 		}
 		end += 1 + len(element)
@@ -66,7 +66,8 @@ func Receiver(function string) string {
 	return pkg + "." + rest
 }
 
-func isVersion(s string) bool {
+// IsVersion reports whether an element of an import path is a major version such as v2.
+func IsVersion(s string) bool {
 	return len(s) > 1 && s[0] == 'v' && strings.Trim(s[1:], "0123456789") == ""
 }
 
