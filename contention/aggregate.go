@@ -83,7 +83,6 @@ func (p *Profile) parts() iter.Seq2[*Wait, bool] {
 	}
 }
 
-// partTime returns the time of a part.
 func (w *Wait) partTime() time.Duration { return w.Blamed + w.HandOff + w.Unattributed + w.Ready }
 
 // Tree is the total of the waits that agree in the aspects on the path from the root, or of those

@@ -61,7 +61,6 @@ func (s *session) shareChains(of *session) {
 	s.droppedBefore = table.Dropped()
 }
 
-// chains returns the call chains of the session.
 func (s *session) chains() *callstack.Table { return s.table.Load() }
 
 // noChain replaces all call chains with Options.NoChains, and those of owners that leave a lock for

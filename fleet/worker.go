@@ -140,7 +140,6 @@ func (m *messages) Write(p []byte) (int, error) {
 // idle are the workers without a request.
 var idle = make(chan *worker, cap(running))
 
-// startWorker starts a worker.
 func startWorker() (*worker, error) {
 	name, err := os.Executable()
 	if err != nil {

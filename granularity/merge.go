@@ -185,7 +185,6 @@ func mergeAll(into, from []*Histogram) {
 	}
 }
 
-// packAll packs the histograms.
 func packAll(all []*Histogram) {
 	for _, h := range all {
 		h.pack()

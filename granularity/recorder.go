@@ -383,7 +383,6 @@ func (n *notes) release() {
 	}
 }
 
-// next returns a new note.
 func (n *notes) next() *note {
 	if n.n == len(n.list) {
 		n.count()

@@ -131,7 +131,6 @@ func (r *Recorder) addSite(key siteKey) *site {
 	return s
 }
 
-// poolName returns the poolName for the name.
 func (r *Recorder) poolName(name string) *poolName {
 	r.mu.Lock()
 	defer r.mu.Unlock()

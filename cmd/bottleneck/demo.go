@@ -35,7 +35,6 @@ type demo struct {
 	procs                  int
 }
 
-// define adds the flags.
 func (d *demo) define(fs *pflag.FlagSet) {
 	d.procs = runtime.GOMAXPROCS(0)
 	fs.StringVarP(&d.out, "output", "o", "bottleneck-demo.svg", "write the picture to `FILE`, in a form of \"bottleneck graph -o\"")

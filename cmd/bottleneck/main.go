@@ -351,7 +351,6 @@ func (a *app) version() *cobra.Command {
 	return c
 }
 
-// version describes a build.
 func version(info *debug.BuildInfo) string {
 	v := "(version not known)"
 	if info != nil { // the go command puts the commit into the version

@@ -241,7 +241,6 @@ type programFlags struct {
 	period   time.Duration
 }
 
-// parseProgram checks the flags for a program.
 func (f *recordFlags) parseProgram(rest, command []string) error {
 	if err := f.without("a program", "seconds", "max-size"); err != nil {
 		return err

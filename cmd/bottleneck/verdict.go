@@ -185,7 +185,6 @@ func (f *verdictFlags) judged(a artifact.Artifact) (any, error) {
 	return v, hasVerdict(a)
 }
 
-// hasVerdict returns an error if an artifact has no verdict.
 func hasVerdict(a artifact.Artifact) error {
 	if a.Verdict == nil {
 		return fmt.Errorf("reading %s: the graph has no verdict: it is a sum of several recordings, or was not made of a trace by this program", a.Label)

@@ -449,7 +449,6 @@ func (p *past) addBlamed(from, to timeline.Time, on doing, by *owner, q *past, d
 // unknownRoot is the cause of waits for locks with an unknown owner.
 var unknownRoot = &cause{parts: []causePart{{links: 1}}}
 
-// single returns a cause with one root.
 func (p *past) single(root *owner, links int32) *cause {
 	var e **cause
 	if p.room != nil {

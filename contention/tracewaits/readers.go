@@ -196,7 +196,6 @@ func (o *Observer) noteSections(g *tracedGoroutine, t *timeline.Transition) {
 	}
 }
 
-// see notes that g was in the section.
 func (o *Observer) see(s *readSection, g *tracedGoroutine, from, to timeline.Time) {
 	l := s.unlock.lock.root()
 	if from+overlap < l.readersLeft && l.readersLeft < to-overlap {

@@ -111,7 +111,6 @@ func (row *traceRow) addTimes(waited timeline.Time, t *waitTimes, waits time.Dur
 	row.ReadyIdle += waits * time.Duration(t[idleSpan])
 }
 
-// rowOf returns the row of a wait.
 func (r *traceRows) rowOf(g *timeline.Goroutine, w *waiting) *traceRow {
 	lock, of, id := w.lock.root(), g.Func, int64(0)
 	if r.goroutines {
@@ -127,7 +126,6 @@ func (r *traceRows) rowOf(g *timeline.Goroutine, w *waiting) *traceRow {
 	return r.row(rowKeyOf(g, w, r.goroutines), e)
 }
 
-// rowKeyOf returns the key of the row of a wait.
 func rowKeyOf(g *timeline.Goroutine, w *waiting, goroutines bool) traceRowKey {
 	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.Func, flags: w.flags}
 	if goroutines {

@@ -97,7 +97,6 @@ func (o *Observer) holderWoken(l *tracedLock, waits []unfinishedWait, left map[*
 	return holding{at.party(&by), h.held[i].at}
 }
 
-// party returns an owner at a place.
 func (p *place) party(by *owner) contention.Party {
 	return contention.Party{Goroutine: uint64(by.g), Group: by.group, Stack: p.site.stack}
 }

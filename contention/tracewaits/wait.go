@@ -522,7 +522,6 @@ func (p *piece) part(by *owner) *blamedPart {
 	return p.newPart(by)
 }
 
-// newPart returns a new part for an owner.
 func (p *piece) newPart(by *owner) *blamedPart {
 	n := len(p.parts)
 	if n == cap(p.parts) {

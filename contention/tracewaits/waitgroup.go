@@ -90,7 +90,6 @@ func (o *Observer) startOf(g *timeline.Goroutine) (startCall, *callSite) {
 	return call, at.site
 }
 
-// exit notes that g exited.
 func (o *Observer) exit(g *tracedGoroutine, t timeline.Time) {
 	x := &o.exits
 	if g.g.By == nil || !x.waiting[g.g.By.ID] {

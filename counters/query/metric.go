@@ -83,7 +83,6 @@ var arithmetic = map[string]func(a, b float64) float64{
 	"max": func(a, b float64) float64 { return max(a, b) },
 }
 
-// metric returns the column of a node, and its unit.
 func (v *evaluator) metric(n *node) (column, unit) {
 	switch n.op {
 	case opNumber:

@@ -96,7 +96,6 @@ var statistic = map[string]func(*Statistics) Value{
 	"deviation": func(s *Statistics) Value { return s.Deviation }, "ratio": func(s *Statistics) Value { return s.RatioOfSums },
 }
 
-// value returns a statistic by its name.
 func (s *Statistics) value(name string) Value {
 	if of := statistic[name]; of != nil {
 		return of(s)

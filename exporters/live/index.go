@@ -143,7 +143,6 @@ func percent(part, whole time.Duration) string {
 	return fmt.Sprintf("%.3g%%", 100*float64(part)/float64(whole))
 }
 
-// indexPage returns the page.
 func (h *handler) indexPage(r *http.Request) string {
 	var m markup
 	title, heading := "bottleneck", "What limits this program"
@@ -227,7 +226,6 @@ func (h *handler) lastVerdict() *bottleneck.Live {
 	return h.judged.Load()
 }
 
-// indexVerdict adds the verdict.
 func (h *handler) indexVerdict(m *markup) {
 	judged := h.lastVerdict()
 	if judged == nil {

@@ -56,7 +56,6 @@ func newBuilder(opt Options, wall time.Duration, main string, types ...[2]string
 	return b
 }
 
-// location returns the location of a frame.
 func (b *builder) location(f frame) *profile.Location {
 	if loc := b.frames[f]; loc != nil {
 		return loc

@@ -249,7 +249,6 @@ func (g *goroutineTasks) readyAt(of *timeline.Goroutine, now timeline.Time) time
 	return g.ready
 }
 
-// push begins a region.
 func (g *goroutineTasks) push(of *timeline.Goroutine, now timeline.Time, r openRegion) {
 	r.start, r.running, r.ready = now, g.runningAt(of, now), g.readyAt(of, now)
 	g.stack = append(g.stack, r)

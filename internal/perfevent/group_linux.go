@@ -204,7 +204,6 @@ func (s *Sampler) groupTotals() ([]Count, error) {
 	return sum, nil
 }
 
-// read reads all values of a group.
 func (g *group) read() (values []uint64, c Count, err error) {
 	var buf [64]uint64
 	n, err := unix.Read(g.fds[0], unsafe.Slice((*byte)(unsafe.Pointer(&buf)), unsafe.Sizeof(buf)))
