@@ -47,13 +47,6 @@ func Contention(p *contention.Profile, opt Options) (*profile.Profile, error) {
 	if err := contention.CheckView(opt.View); err != nil {
 		return nil, fmt.Errorf("pprof: %w", err)
 	}
-	return checked(buildContention(p, opt))
-}
-
-// maxLockNames is the maximum number of different lock labels.
-const maxLockNames = 100
-
-func buildContention(p *contention.Profile, opt Options) *profile.Profile {
 	opt.Time = p.Start
 	b := newBuilder(opt, p.Duration, "delay",
 		[2]string{"contentions", "count"}, [2]string{"delay", "nanoseconds"}, [2]string{"ready", "nanoseconds"})
@@ -69,8 +62,11 @@ func buildContention(p *contention.Profile, opt Options) *profile.Profile {
 		}
 		return folded
 	}, sample{stack: []frame{{name: "[no contention]", aspect: "none"}}, labels: [][2]string{{"kind", "none"}, {"lock_class", "[none]"}}})
-	return b.p
+	return checked(b.p)
 }
+
+// maxLockNames is the maximum number of different lock labels.
+const maxLockNames = 100
 
 // blames returns the samples of a view, equal ones combined.
 func blames(p *contention.Profile, view string) []sample {

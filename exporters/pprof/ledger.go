@@ -39,18 +39,6 @@ func Ledger(l *ledger.Ledger, opt Options) (*profile.Profile, error) {
 	if l == nil {
 		return nil, errors.New("pprof: no ledger")
 	}
-	return checked(buildLedger(l, opt))
-}
-
-var created = timeline.WaitCreated.String()
-
-// Frames of a ledger.
-var (
-	wokenBy  = frame{name: "[woken by]", aspect: "waker"}
-	noLosses = frame{name: "[nothing lost]", aspect: "none"}
-)
-
-func buildLedger(l *ledger.Ledger, opt Options) *profile.Profile {
 	losses := lossesOf(l)
 	var lost time.Duration
 	for i := range losses {
@@ -62,8 +50,8 @@ func buildLedger(l *ledger.Ledger, opt Options) *profile.Profile {
 	b.fill(losses, func(s sample) sample {
 		part := s.labels[0][1]
 		return sample{stack: []frame{partFrame(part), otherStacks}, labels: lossLabels(part, "[others]", "[others]", "", "")}
-	}, sample{stack: []frame{noLosses}, labels: lossLabels("none", "none", "[none]", "", "")})
-	return b.p
+	}, sample{stack: []frame{{name: "[nothing lost]", aspect: "none"}}, labels: lossLabels("none", "none", "[none]", "", "")})
+	return checked(b.p)
 }
 
 func lossLabels(part, kind, group, waker, beside string) [][2]string {
@@ -99,13 +87,13 @@ func lossStack(s *ledger.Stack) []frame {
 	if s.Wait != "" {
 		stack = append(stack, frame{name: "[wait] " + cleanName(s.Wait), aspect: "wait"})
 	}
-	if s.Wait == created { // the call stack is that of the go statement
+	if s.Wait == timeline.WaitCreated.String() { // the call stack is that of the go statement
 		return stack
 	}
 	waker := callsOr(s.WakerCalls, s.WakerSite, s.Waker)
 	slices.Reverse(waker)
 	if waker != nil {
-		stack = append(append(stack, wokenBy), waker...)
+		stack = append(append(stack, frame{name: "[woken by]", aspect: "waker"}), waker...)
 	}
 	return stack
 }

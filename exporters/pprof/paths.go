@@ -24,10 +24,6 @@ func Paths(p *critical.Profile, opt Options) (*profile.Profile, error) {
 	if p == nil {
 		return nil, errors.New("pprof: no critical paths")
 	}
-	return checked(buildPaths(p, opt))
-}
-
-func buildPaths(p *critical.Profile, opt Options) *profile.Profile {
 	var all samples
 	for i := range p.Paths {
 		path := &p.Paths[i]
@@ -53,7 +49,7 @@ func buildPaths(p *critical.Profile, opt Options) *profile.Profile {
 		class := s.labels[0][1]
 		return sample{stack: []frame{pathFrame(class), otherStacks}, labels: pathLabels(class, "[others]", "[others]")}
 	}, sample{stack: []frame{{name: "[no paths]", aspect: "none"}}, labels: pathLabels("none", "none", "[none]")})
-	return b.p
+	return checked(b.p)
 }
 
 func pathFrame(class string) frame { return frame{name: "[path] " + class, aspect: "path"} }

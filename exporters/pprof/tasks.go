@@ -35,10 +35,6 @@ func Tasks(p *granularity.Profile, opt Options) (*profile.Profile, error) {
 	if p == nil {
 		return nil, errors.New("pprof: no profile of tasks")
 	}
-	return checked(buildTasks(p, opt))
-}
-
-func buildTasks(p *granularity.Profile, opt Options) *profile.Profile {
 	opt.Time = p.Time
 	b := newBuilder(opt, p.Wall, "time",
 		[2]string{"tasks", "count"}, [2]string{"cycles", "count"}, [2]string{"time", "nanoseconds"})
@@ -67,7 +63,7 @@ func buildTasks(p *granularity.Profile, opt Options) *profile.Profile {
 	b.fill(all, func(s sample) sample {
 		return sample{stack: []frame{otherStacks}, labels: labels(s.labels[0][1], otherStacks.name, otherStacks.name, "")}
 	}, sample{stack: []frame{{name: "[no tasks]", aspect: "none"}}, labels: labels("none", "[none]", "unknown", "")})
-	return b.p
+	return checked(b.p)
 }
 
 // taskStack returns the stack of a class's tasks, root first.
