@@ -19,11 +19,7 @@ func main() {
 	o := options{}
 	flag.DurationVar(&o.print, "print", 200*time.Microsecond, "time of the terminal for one write, of one or several lines")
 	flag.IntVar(&o.compute, "compute", 20_000, "steps of computation for each step of a node")
-	beforeafter.Main(beforeafter.Example{
-		Unit:     "steps",
-		Valid:    func() bool { return o.print >= 0 && o.compute >= 0 },
-		Variants: o.variants,
-	})
+	beforeafter.Main("steps", func() bool { return o.print >= 0 && o.compute >= 0 }, o.variants)
 }
 
 type options struct {
@@ -32,9 +28,10 @@ type options struct {
 }
 
 func (o *options) variants() []beforeafter.Variant {
-	version := func(newLogger func(io.Writer) logger) func() beforeafter.Work {
-		return func() beforeafter.Work {
-			return &simulation{compute: o.compute, logger: newLogger(terminal(o.print))}
+	version := func(newLogger func(io.Writer) logger) func() (func(id, i int), func()) {
+		return func() (func(id, i int), func()) {
+			l := newLogger(terminal(o.print))
+			return func(id, i int) { (&node{id, o.compute}).step(l, i) }, l.Close
 		}
 	}
 	return []beforeafter.Variant{
@@ -42,15 +39,6 @@ func (o *options) variants() []beforeafter.Variant {
 		{Name: "after", About: "nodes queue their lines, one goroutine prints them", Start: version(newQueued)},
 	}
 }
-
-// simulation is the work: each goroutine is a node.
-type simulation struct {
-	compute int
-	logger
-}
-
-// Do is the next step of a node.
-func (s *simulation) Do(id, i int) { (&node{id, s.compute}).step(s.logger, i) }
 
 // terminal is a writer that takes a fixed time for each write, as terminals and files do.
 type terminal time.Duration

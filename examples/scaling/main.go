@@ -11,7 +11,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -28,6 +27,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
@@ -135,9 +135,5 @@ func (o options) draw(m *mode, s *speedup.Stack) error {
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	if err := d.SVG(&b); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(o.dir, m.name+".svg"), b.Bytes(), 0o666)
+	return atomicfile.Write(filepath.Join(o.dir, m.name+".svg"), d.SVG)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -202,27 +203,12 @@ func (c *chapter) write(dir string) error {
 		return err
 	}
 	look := picture.Options{Title: fmt.Sprintf("%s: %.0f requests/s", c.name, c.rate), Subtitle: "examples/service, " + c.about, Top: 8}
-	files := map[string]func(io.Writer) error{
-		".svg": func(w io.Writer) error { return picture.SVG(w, c.graph, look) },
-		"-contention.svg": func(w io.Writer) error {
-			d, err := picture.DrawContention(c.locks(), look)
-			if err != nil {
-				return err
-			}
-			return d.SVG(w)
-		},
-	}
-	var errs []error
-	for ext, write := range files {
-		errs = append(errs, writeFile(filepath.Join(dir, c.name+ext), write))
-	}
-	return errors.Join(errs...)
-}
-
-func writeFile(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
+	waits, err := picture.DrawContention(c.locks(), look)
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(f), f.Close())
+	name := filepath.Join(dir, c.name)
+	return errors.Join(
+		atomicfile.Write(name+".svg", func(w io.Writer) error { return picture.SVG(w, c.graph, look) }),
+		atomicfile.Write(name+"-contention.svg", waits.SVG))
 }

@@ -17,33 +17,20 @@ func main() {
 	o := options{}
 	flag.IntVar(&o.shards, "shards", 64, "number of maps of the repaired version")
 	flag.IntVar(&o.compute, "compute", 4000, "steps of computation for each update, under the map's lock")
-	beforeafter.Main(beforeafter.Example{
-		Unit:     "updates",
-		Valid:    func() bool { return o.shards >= 2 && o.compute >= 0 },
-		Variants: o.variants,
-	})
+	beforeafter.Main("updates", func() bool { return o.shards >= 2 && o.compute >= 0 }, o.variants)
 }
 
 type options struct{ shards, compute int }
 
 func (o *options) variants() []beforeafter.Variant {
-	version := func(shards int) func() beforeafter.Work {
-		return func() beforeafter.Work { return &updates{newSharded(shards), o.compute} }
+	version := func(shards int) func() (func(g, n int), func()) {
+		return func() (func(g, n int), func()) {
+			m := newSharded(shards)
+			return func(g, n int) { m.Update(keyOf(g, n), o.compute) }, func() {}
+		}
 	}
 	return []beforeafter.Variant{
 		{Name: "before", About: "one map, one lock", Start: version(1)},
 		{Name: "after", About: "shards, each with a lock of its own", Start: version(o.shards)},
 	}
 }
-
-// updates is the work of the goroutines.
-type updates struct {
-	m       *sharded
-	compute int
-}
-
-// Do updates the next key of a goroutine.
-func (u *updates) Do(g, n int) { u.m.Update(keyOf(g, n), u.compute) }
-
-// Close does nothing.
-func (u *updates) Close() {}

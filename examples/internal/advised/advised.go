@@ -15,6 +15,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 )
 
 // Group executes tasks: a granularity.Group, or an errgroup, which measures nothing.
@@ -98,11 +99,7 @@ func Run(w io.Writer, e Example, o Options) error {
 		profile = rec.Profile()
 	}
 	if o.JSON != "" {
-		f, err := os.Create(o.JSON)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(granularity.WriteJSON(f, profile), f.Close()); err != nil {
+		if err := atomicfile.Write(o.JSON, func(w io.Writer) error { return granularity.WriteJSON(w, profile) }); err != nil {
 			return err
 		}
 	}

@@ -8,9 +8,12 @@ package beforeafter
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -21,20 +24,16 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // Variant is one way to do the work.
 type Variant struct {
-	Name  string
-	About string      // one line
-	Start func() Work // creates the data of one run
-}
-
-// Work is what the goroutines do concurrently.
-type Work interface {
-	Do(goroutine, n int) // the n-th piece of work of a goroutine
-	Close()              // after the last one
+	Name, About string // About is one line
+	// Start creates the data of one run. do does the n-th piece of work of a goroutine, concurrently
+	// with others, and end is called after the last one.
+	Start func() (do func(goroutine, n int), end func())
 }
 
 // Options configures Run.
@@ -43,6 +42,27 @@ type Options struct {
 	Time       time.Duration // of each variant, in all its rounds; more than 0
 	Dir        string        // if not empty, the directory for profiles and pictures
 	Unit       string        // the unit of work, such as "lines"
+}
+
+// Main is the main function of an example, which has defined its own flags: it parses the flags,
+// runs the variants and exits, with status 2 for invalid flags and 1 after an error.
+func Main(unit string, valid func() bool, variants func() []Variant) {
+	log.SetFlags(0)
+	log.SetPrefix(filepath.Base(os.Args[0]) + ": ")
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	opt := Options{Unit: unit}
+	flag.IntVar(&opt.Goroutines, "goroutines", 8, "number of goroutines")
+	flag.DurationVar(&opt.Time, "time", time.Second, "how long each version runs")
+	flag.StringVar(&opt.Dir, "o", "", "`directory` to write profiles and pictures to")
+	flag.Parse()
+	if flag.NArg() > 0 || opt.Goroutines < 2 || opt.Time <= 0 || !valid() {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if _, err := Run(ctx, os.Stdout, variants(), opt); err != nil {
+		log.Fatal(err)
+	}
 }
 
 // Result is the best round of a variant.
@@ -59,14 +79,14 @@ type Result struct {
 // Rate returns the work per second.
 func (r *Result) Rate() float64 { return float64(r.Done) / r.Wall.Seconds() }
 
-// turns is the number of rounds of each variant.
-const turns = 3
+// rounds is the number of rounds of each variant.
+const rounds = 3
 
 // Run runs the variants, writes a contention report for each and a table of all. It ends early,
 // with an error, when ctx ends.
 func Run(ctx context.Context, out io.Writer, variants []Variant, opt Options) ([]*Result, error) {
 	results := make([]*Result, len(variants))
-	for range turns {
+	for range rounds {
 		for i, v := range variants {
 			r, err := measure(ctx, v, opt)
 			if err != nil {
@@ -92,58 +112,39 @@ func Run(ctx context.Context, out io.Writer, variants []Variant, opt Options) ([
 
 // measure runs a variant and collects its waits.
 func measure(ctx context.Context, v Variant, opt Options) (*Result, error) {
-	work := v.Start()
+	do, end := v.Start()
 	if err := contention.Start(contention.Options{}); err != nil {
 		return nil, err
 	}
 	begin := time.Now()
-	t := &turn{ctx: ctx, work: work}
-	end := time.AfterFunc(opt.Time/turns, func() { t.over.Store(true) })
-	defer end.Stop()
-	t.wg.Add(opt.Goroutines)
+	var over atomic.Bool
+	defer time.AfterFunc(opt.Time/rounds, func() { over.Store(true) }).Stop()
+	var done atomic.Int64
+	var workers sync.WaitGroup
 	for g := range opt.Goroutines {
-		go t.worker(g)
+		workers.Go(func() {
+			n := 0
+			for ; !over.Load() && ctx.Err() == nil; n++ {
+				do(g, n)
+			}
+			done.Add(int64(n))
+		})
 	}
-	t.wg.Wait()
-	work.Close()
-	wall := time.Since(begin)
+	workers.Wait()
+	end()
+	r := &Result{Variant: v, Done: done.Load(), Wall: time.Since(begin)}
 	if err := errors.Join(contention.Stop(), ctx.Err()); err != nil {
 		return nil, err
 	}
-	r := &Result{Variant: v, Done: t.done.Load(), Wall: wall, Profile: contention.Snapshot()}
-	return r, r.blame()
-}
-
-// turn is one round of a variant.
-type turn struct {
-	ctx  context.Context
-	work Work
-	over atomic.Bool
-	done atomic.Int64
-	wg   sync.WaitGroup
-}
-
-// worker works until the end of the time.
-func (t *turn) worker(g int) {
-	defer t.wg.Done()
-	n := 0
-	for ; !t.over.Load() && t.ctx.Err() == nil; n++ {
-		t.work.Do(g, n)
-	}
-	t.done.Add(int64(n))
-}
-
-// blame finds the function with most of the blame.
-func (r *Result) blame() error {
+	r.Profile = contention.Snapshot()
 	t, err := r.Profile.Aggregate(contention.ByOwnerFunc)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.Waited = t.Waited
-	if len(t.Children) > 0 {
+	if r.Waited = t.Waited; len(t.Children) > 0 {
 		r.Worst, r.Blamed = t.Children[0].Key, t.Children[0].Waited
 	}
-	return nil
+	return r, nil
 }
 
 // writeFiles writes the profile in the forms that the READMEs mention.
@@ -154,30 +155,19 @@ func (r *Result) writeFiles(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	write := func(end string, form func(io.Writer) error) error {
-		f, err := os.Create(filepath.Join(dir, r.Name+end))
-		if err != nil {
-			return err
-		}
-		return errors.Join(form(f), f.Close())
+	p, err := pprof.Contention(r.Profile, pprof.Options{View: contention.JoinedView, File: filepath.Base(os.Args[0])})
+	if err != nil {
+		return err
 	}
+	d, err := picture.DrawContention(r.Profile, picture.Options{Title: r.Name + ": " + r.About})
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(dir, r.Name)
 	return errors.Join(
-		write(".json", func(w io.Writer) error { return contention.WriteJSON(w, r.Profile) }),
-		write(".pb.gz", func(w io.Writer) error {
-			p, err := pprof.Contention(r.Profile, pprof.Options{View: contention.JoinedView, File: filepath.Base(os.Args[0])})
-			if err != nil {
-				return err
-			}
-			return p.Write(w)
-		}),
-		write(".svg", func(w io.Writer) error {
-			d, err := picture.DrawContention(r.Profile, picture.Options{Title: r.Name + ": " + r.About})
-			if err != nil {
-				return err
-			}
-			return d.SVG(w)
-		}),
-	)
+		atomicfile.Write(name+".json", func(w io.Writer) error { return contention.WriteJSON(w, r.Profile) }),
+		atomicfile.Write(name+".pb.gz", p.Write),
+		atomicfile.Write(name+".svg", d.SVG))
 }
 
 // table compares the variants.
