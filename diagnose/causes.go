@@ -75,6 +75,8 @@ type ran struct {
 	slices         int64         // of code
 	inC, started   *ledger.Row   // the largest of C code, and of goroutines that the program had just started
 	nameless       time.Duration // of code without a place
+	collector      time.Duration // of its workers
+	shared         time.Duration // of code: see ledger.Row
 	tracer         bool          // they started the tracer
 }
 
@@ -215,7 +217,7 @@ func (d *diagnosis) index() {
 		switch d.of[r.Category] += r.Time; r.Category {
 		case ledger.Code:
 			d.code[group] = append(d.code[group], i)
-			g.code, g.slices = g.code+r.Time, g.slices+r.Count
+			g.code, g.slices, g.shared = g.code+r.Time, g.slices+r.Count, g.shared+r.Shared
 			if d.shared += r.Shared; r.Shared > 0 {
 				d.sharedAt = cmp.Or(d.sharedAt, r)
 			}
@@ -226,6 +228,8 @@ func (d *diagnosis) index() {
 			}
 		case ledger.Syscall:
 			g.calls += r.Time
+		case ledger.GCWorker:
+			g.collector += r.Time
 		case ledger.Tracer:
 			g.tracer = true
 		case ledger.C:
@@ -1044,17 +1048,15 @@ func (d *diagnosis) placeOfLock(l *contention.Lock) (p timeline.Place, known boo
 	return p, p != (timeline.Place{})
 }
 
-// findAsked finds the places where the program requests collections. There goroutines wait for the
-// collector and yield until it has swept, but do not assist it, as they do where memory is
-// allocated. The place may be in package testing, which collects before each run of a benchmark.
+// findAsked finds the places where the program requests collections, and yields until the collector
+// has swept. The place may be in package testing, which collects before each run of a benchmark.
 func (d *diagnosis) findAsked() {
-	maps.DeleteFunc(d.asked, func(p timeline.Place, _ int64) bool { return d.at[visited{ledger.GCAssist, p}].count > 0 })
 	if d.Contention == nil {
 		return
 	}
 	for i := range d.Contention.Waits {
 		w := &d.Contention.Waits[i]
-		if w.Kind != contention.GCKind {
+		if w.Kind != contention.GCKind || !calls(w.Waiter.Stack, "runtime.GC") {
 			continue
 		}
 		yields := func(f contention.Frame) bool { _, yields := d.asked[placeOf(f)]; return yields }

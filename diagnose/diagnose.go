@@ -241,7 +241,7 @@ func (d *diagnosis) findings() []verdict.Finding {
 	first := d.before()
 	var ranked []weighed
 	for _, c := range d.causes {
-		if share := ratio(c.lost, d.l.Capacity); share >= worthTelling && (c.kind != Tracing || share >= 0.05) || c.queue {
+		if share := ratio(c.lost-d.spare(c), d.l.Capacity); share >= worthTelling && (c.kind != Tracing || share >= 0.05) || c.queue {
 			f := d.finding(c)
 			ranked = append(ranked, weighed{f, d.weight(&f, c)})
 		}
@@ -282,6 +282,12 @@ func (d *diagnosis) fights() bool { return d.shared >= d.l.Capacity/4 }
 // polls reports whether most of that was selects.
 func (d *diagnosis) polls() bool {
 	return d.fights() && strings.HasPrefix(d.sharedAt.Callee, "runtime.select")
+}
+
+// mayPoll reports whether the goroutines of a group were often interrupted there. A loop that waits
+// for an atomic variable is as often between two looks at it.
+func (d *diagnosis) mayPoll(group string) bool {
+	return d.ran[group].shared > d.ran[group].code/10
 }
 
 // mostlyYields reports whether most slices of running began after a yield. Goroutines that yield are

@@ -134,10 +134,15 @@ func TestVerdictSumsToTheCapacity(t *testing.T) {
 }
 
 // overlap returns the other time that goroutines may use which the finding let run one by one: of idle
-// processors, and of those that long system calls held.
+// processors, of those that long system calls held, and of those on which the collector worked.
 func overlap(l *ledger.Ledger, f *verdict.Finding) (idle time.Duration) {
+	for _, row := range l.Rows {
+		if row.Category == ledger.GCWorker {
+			idle += row.Time
+		}
+	}
 	if !slices.Contains([]verdict.Kind{diagnose.Limit, diagnose.Sleep, diagnose.Timer, diagnose.Network}, f.Kind) {
-		return 0
+		return idle
 	}
 	for i, row := range l.Rows {
 		long := row.Category == ledger.Syscall && row.Time > time.Duration(row.Count)*20*time.Microsecond

@@ -294,7 +294,7 @@ func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
 		without(f, "these waits", "if C code then runs at the same time, which takes no processor for long")
 		return
 	}
-	rest, basis := d.l.Capacity-c.lost, boundBasis
+	rest, basis := d.l.Capacity-c.lost-d.idleCollector(), boundBasis
 	if less, calls := d.overlapped(c); less > 0 && rest-less > c.lost {
 		without(f, "these waits", "if goroutines then run at the same time")
 		return
@@ -405,7 +405,7 @@ func (d *diagnosis) overlapped(c *cause) (rest, calls time.Duration) {
 	default:
 		return 0, 0
 	}
-	rest = d.l.Capacity - c.lost
+	rest = d.l.Capacity - c.lost - d.idleCollector()
 	for category, t := range d.of {
 		if category.Empty() {
 			rest -= t
@@ -899,7 +899,7 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 		f.Kind = Starved
 		f.Title = fmt.Sprintf("Too few goroutines: while the %d of %s ran, %s at a time, other processors had nothing to do: %s of the capacity.", b.Goroutines, name, format.Number(b.SelfParallelism), lost)
 		f.Advice = fmt.Sprintf("Divide the work among more goroutines (there are %s).", format.Plural(d.l.Procs, "processor", "processors"))
-		if d.polls() && d.called(d.sharedAt.Group) == c.name {
+		if d.mayPoll(c.name) {
 			f.Advice = "If they do more than poll: " + strings.ToLower(f.Advice[:1]) + f.Advice[1:]
 		}
 		return
@@ -1353,6 +1353,18 @@ func (d *diagnosis) spare(c *cause) time.Duration {
 	return max(d.timesOf(c)[ledger.GCWorker]-ready*time.Duration(d.l.Procs), 0)
 }
 
+// idleCollector returns for how long the collector's workers had processors that goroutines could
+// have used at no cost to it.
+func (d *diagnosis) idleCollector() (sum time.Duration) {
+	if c := d.byKey[key{kind: Collector}]; c != nil {
+		sum = d.spare(c)
+	}
+	if g := d.ran[idleWorkers]; !d.waitsForCollections() {
+		sum += g.collector
+	}
+	return sum
+}
+
 // eachStop returns for how long a collection stopped the world, on average.
 func (d *diagnosis) eachStop(all time.Duration) time.Duration {
 	if d.l.Heap == nil {
@@ -1588,7 +1600,7 @@ func (d *diagnosis) after(costly []verdict.Finding, largest time.Duration) []ver
 			f.Title = fmt.Sprintf("GOMAXPROCS is 1: for %s of the time the processor was in use and other goroutines were ready: %s on average.", queued, ready)
 			limited = slices.ContainsFunc(d.causes, func(c *cause) bool { return c.queue })
 		}
-		if !limited && used > d.l.Capacity*7/10 && d.spreads() && !d.fights() && !d.mostlyYields() {
+		if !limited && used > d.l.Capacity*7/10 && d.spreads() && !d.mayPoll(d.hottest()) && !d.fights() && !d.mostlyYields() {
 			out = append(out, f)
 		}
 	}
@@ -1650,6 +1662,8 @@ func (d *diagnosis) saturated(only bool) verdict.Finding {
 	if name, ready := d.starved(group); ready > 0 && only {
 		f.Title = strings.TrimSuffix(f.Title, ".") + d.without(name, ready)
 		f.Advice = fmt.Sprintf("If %s polls, have it wait instead: it took the processors from %s. ", format.Func(group), format.Func(name)) + f.Advice
+	} else if d.mayPoll(group) {
+		f.Advice = fmt.Sprintf("If %s polls an atomic variable, have it wait instead (a channel, a sync.Cond). ", format.Func(group)) + f.Advice
 	} else if opened := d.opened(); opened != "" && len(f.Where) > 0 && strings.HasPrefix(f.Where[0].Func, "crypto/") {
 		f.Advice = opened + f.Advice
 	} else if only {
