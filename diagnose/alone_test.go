@@ -10,6 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/diagnose"
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/bottleneck-go/bottleneck/verdict"
@@ -1041,6 +1042,24 @@ func TestOneOfManyNeedsNoProcessors(t *testing.T) {
 		}}}).Findings
 		if got := has(found, diagnose.OneProc); got != want {
 			t.Errorf("others of the group were ready for %v: %+v", ready, found)
+		}
+	}
+}
+
+// Goroutines that divide their work among others of the same function wait for these without any
+// limit, also if no processor was idle until they started.
+func TestRecursionIsNoLimit(t *testing.T) {
+	sorter := contention.Party{Group: "main.sort.func1", Stack: stackOf("main.sort", 22)}
+	for starts, want := range map[string]verdict.Kind{"main.main": diagnose.Limit, "main.sort.func1": diagnose.Serial} {
+		r := (&made{
+			rows:  []ledger.Row{{Category: ledger.Idle, Group: "main.sort.func1", Site: placeOf("main.sort", 22), Wait: "chan-receive", Waker: "main.sort.func1", Beside: "main.sort.func1", Time: time.Second, Count: 9}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.sort.func1", Goroutines: 9, Running: time.Second, SelfParallelism: 1}, {Kind: bottle.Application, Group: "main.main", Goroutines: 1}},
+			pairs: []contention.Wait{{Kind: contention.ChanReceiveKind, Waiter: sorter, Owner: sorter, Blamed: 2 * time.Second, Contentions: 9}},
+		}).results(t)
+		r.Tasks = &granularity.Profile{Of: granularity.OfGoroutines, Classes: []granularity.Class{{Name: "main.sort.func1", Tasks: 9,
+			Sites: []granularity.Site{{Tasks: 9, Created: []granularity.Frame{{Func: "main.sort", File: "/src/main.go", Line: 20}, {Func: starts, File: "/src/main.go", Line: 9}}}}}}}
+		if f := diagnose.New(r).Findings[0]; f.Kind != want {
+			t.Errorf("started by %s: %s: %s", starts, f.Kind, f.Title)
 		}
 	}
 }

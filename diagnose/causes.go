@@ -263,10 +263,7 @@ func (d *diagnosis) index() {
 				d.union(r.Site, r.WakerSite)
 			}
 		case r.Wait == timeline.WaitCreated.String():
-			if d.startedBy[r.Group] == nil {
-				d.startedBy[r.Group] = map[string]bool{}
-			}
-			d.startedBy[r.Group][r.Waker] = true
+			d.noteStart(r.Group, r.Waker)
 			if g.started == nil && d.own(r.Site) {
 				g.started = r
 			}
@@ -282,6 +279,17 @@ func (d *diagnosis) index() {
 		}
 		d.ran[group] = g
 	}
+	if d.Tasks != nil && d.Tasks.Of == granularity.OfGoroutines { // those that no processor waited for, too
+		for _, c := range d.Tasks.Classes {
+			for _, site := range c.Sites {
+				for _, f := range site.Created {
+					if d.boxes[f.Func] != nil {
+						d.noteStart(c.Name, f.Func)
+					}
+				}
+			}
+		}
+	}
 	d.findAsked()
 	for _, r := range yields {
 		if d.asked[r.Site] > 0 {
@@ -291,6 +299,14 @@ func (d *diagnosis) index() {
 			d.yieldsAt = r
 		}
 	}
+}
+
+// noteStart notes that goroutines of a group start those of another one.
+func (d *diagnosis) noteStart(group, by string) {
+	if d.startedBy[group] == nil {
+		d.startedBy[group] = map[string]bool{}
+	}
+	d.startedBy[group][by] = true
 }
 
 // mostlyTiny reports whether three of four goroutines of a group ran for less than tinyRunning. The
