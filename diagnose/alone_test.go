@@ -1046,6 +1046,72 @@ func TestOneOfManyNeedsNoProcessors(t *testing.T) {
 	}
 }
 
+// The goroutine that a server starts for each request to read ahead ends the time in which a processor
+// was idle because no request came, unless few connections wait for one.
+func TestHandlerRunsBetweenRequests(t *testing.T) {
+	const ms, serve, handle = time.Millisecond, "net/http.(*conn).serve (reading)", "main.handle"
+	library := func(fn string) timeline.Place {
+		return timeline.Place{Func: fn, File: "/go/src/net/http/server.go", Line: 7}
+	}
+	for idle, want := range map[time.Duration]string{
+		500 * ms:         "While main.handle ran, 1.60 at a time, the other processors had nothing to do or were waking up: 35% of the capacity.",
+		14 * time.Second: "Waiting for requests from the network left 45% of the capacity idle.",
+	} {
+		f := diagnose.New((&made{
+			rows: []ledger.Row{
+				{Category: ledger.WakeUp, Group: "net/http.(*connReader).backgroundRead", Site: library("net/http.(*connReader).startBackgroundRead"), Wait: "created", Beside: handle, Time: 700 * ms, Count: 900},
+				{Category: ledger.Outside, Group: serve, Site: library("net/http.(*connReader).Read"), Wait: "network", Beside: ledger.None, Time: 200 * ms, Count: 900},
+			},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: handle, Goroutines: 16, Running: 1100 * ms, SelfParallelism: 1.6, Waiting: map[string]time.Duration{"network": time.Second}},
+				{Kind: bottle.Application, Group: serve, Goroutines: 16, Sites: map[string][]bottle.Site{"network": {{Func: "net/http.(*connReader).Read", File: "/go/src/net/http/server.go", Line: 7, Time: idle}}}}},
+		}).results(t)).Findings[0]
+		if f.Title != want {
+			t.Errorf("connections waited for %v: %s", idle, f.Title)
+		}
+	}
+}
+
+// A timer that ends idle times only because it comes more often than what the others wait for is no
+// cause.
+func TestTimerBesideTheCause(t *testing.T) {
+	const ms = time.Millisecond
+	for ran, want := range map[time.Duration]string{
+		ms:      "Sleeping at main.send main.go:3 left 90% of the capacity idle (9 times).",
+		30 * ms: "Sleeping at main.send main.go:3 left 60% of the capacity idle (9 times).",
+	} {
+		wait := func(kind, fn string, n int64) contention.Wait {
+			return contention.Wait{Kind: kind, Waiter: contention.Party{Group: fn, Stack: stackOf(fn, 3)}, Contentions: n}
+		}
+		found := diagnose.New((&made{
+			rows: []ledger.Row{
+				{Category: ledger.Outside, Group: "main.send", Site: placeOf("main.send", 3), Wait: "sleep", Beside: ledger.None, Time: 1200 * ms, Count: 9},
+				{Category: ledger.Outside, Group: "main.expire", Site: placeOf("main.expire", 3), Wait: "select", Beside: ledger.None, Time: 600 * ms, Count: 99},
+				{Category: ledger.Code, Group: "main.expire", Site: placeOf("main.expire", 3), Time: ran, Count: 99},
+			},
+			waits: []contention.Wait{wait(contention.SleepKind, "main.send", 9), wait(contention.SelectKind, "main.expire", 99)},
+		}).results(t)).Findings
+		if found[0].Title != want || has(found, diagnose.Timer) == (ran == ms) {
+			t.Errorf("ran for %v: %s, of %d", ran, found[0].Title, len(found))
+		}
+	}
+}
+
+// What writes to the disk under a lock is a place of the lock.
+func TestSyncUnderALock(t *testing.T) {
+	const ms = time.Millisecond
+	lock := contention.Wait{Kind: contention.MutexKind, Waiter: contention.Party{Group: "main.log", Stack: stackOf("main.log", 3)}, Owner: contention.Party{Group: "main.log", Stack: stackOf("main.log", 9)}, Waited: time.Second, Blamed: time.Second, Contentions: 9}
+	f := diagnose.New((&made{
+		rows: []ledger.Row{
+			{Category: ledger.Idle, Group: "main.log", Site: placeOf("main.log", 3), Wait: "mutex", Waker: "main.log", WakerSite: placeOf("main.log", 9), Beside: "main.log", Time: 600 * ms, Count: 9},
+			{Category: ledger.Syscall, Group: "main.log", Site: placeOf("main.write", 21), Callers: []timeline.Place{placeOf("main.log", 5)}, Callee: "os.(*File).Sync", Call: "fsync", Time: 400 * ms, Count: 9},
+		},
+		waits: []contention.Wait{lock}, pairs: []contention.Wait{lock},
+	}).results(t)).Findings[0]
+	if f.Kind != diagnose.Lock || len(f.Where) < 2 || f.Where[1] != placeOf("main.write", 21) || !strings.HasSuffix(f.Advice, "Each waits until the disk has written: sync once for several changes, in batches or for all that wait at a time.") {
+		t.Errorf("%s %v %s", f.Title, f.Where, f.Advice)
+	}
+}
+
 // Goroutines that divide their work among others of the same function wait for these without any
 // limit, also if no processor was idle until they started.
 func TestRecursionIsNoLimit(t *testing.T) {

@@ -404,7 +404,7 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
-	for _, merge := range []func(){d.mergeSame, d.mergeSteps, d.mergePast, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeWithin, d.mergeUnder, d.mergeFile, d.mergeLimited, d.mergeCommands, d.mergeRequests, d.mergeBeside, d.mergeTurns, d.mergePieces, d.mergeAlone} {
+	for _, merge := range []func(){d.mergeSame, d.mergeSteps, d.mergePast, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeWithin, d.mergeUnder, d.mergeFile, d.mergeLimited, d.mergeCommands, d.mergeRequests, d.mergeBackground, d.mergeBeside, d.mergeTurns, d.mergePieces, d.mergeAlone} {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
@@ -777,6 +777,7 @@ func (d *diagnosis) mergeQueued() {
 		into := d.causeOf(key{kind: Lock, place: d.find(place)})
 		for _, c := range d.causes {
 			if (c.kind == Sleep || c.kind == Blocking || c.kind == Network) && d.atATime(c) <= ratio(row.Waited, d.l.Wall) {
+				into.inside = append(into.inside, inside{kind: c.kind, place: c.place})
 				into.take(c)
 			}
 		}
@@ -914,15 +915,72 @@ func (d *diagnosis) mergeBeside() {
 	}
 }
 
-// beside reports whether a row of a cause came from mergeBeside or mergeFile: it is not a wait for
-// the cause.
+// mergeBackground adds timers and sleeps of goroutines that do next to nothing, and wake no others, to
+// the largest cause that sets the pace of the others: something else would have ended these waits.
+func (d *diagnosis) mergeBackground() {
+	var small []*cause
+	var into *cause
+	for _, c := range d.causes {
+		switch c.kind {
+		case Sleep, Timer:
+			if d.isBackground(c) {
+				small = append(small, c)
+				continue
+			}
+			fallthrough
+		case Network, Blocking, Limit, Lock:
+			if into == nil || c.lost > into.lost {
+				into = c
+			}
+		}
+	}
+	for _, c := range small {
+		if into != nil && into.lost > c.lost {
+			into.take(c)
+		}
+	}
+}
+
+// isBackground reports whether the goroutines that wait for a cause run for less than a hundredth of
+// the capacity and, except for locks, wake others at less than a tenth of their waits.
+func (d *diagnosis) isBackground(c *cause) bool {
+	var ran time.Duration
+	var own, others int64
+	groups := map[string]bool{}
+	for r := range d.rowsOf(c) {
+		if g := d.called(r.Group); !groups[g] {
+			groups[g] = true
+			ran += d.ran[g].code + d.ran[g].calls
+		}
+	}
+	if ran >= d.l.Capacity/100 || d.Contention == nil || d.windowed() {
+		return false
+	}
+	for i := range d.Contention.Waits {
+		if w := &d.Contention.Waits[i]; groups[d.called(w.Waiter.Group)] {
+			own += w.Contentions
+		}
+	}
+	for i := range d.Contention.Pairs {
+		if w := &d.Contention.Pairs[i]; !isLock(string(w.Kind)) && groups[d.called(w.Owner.Group)] && !groups[d.called(w.Waiter.Group)] {
+			others += w.Contentions
+		}
+	}
+	return others < own/10
+}
+
+// beside reports whether a row of a cause came from mergeBeside, mergeFile or mergeBackground: it is
+// not a wait for the cause.
 func (d *diagnosis) beside(c *cause, r *ledger.Row) bool {
 	switch c.kind {
 	case Blocking:
 		return c.name == "" && r.Site != c.place && d.ofFile(c)
-	case Limit, Sleep, Timer, Network:
+	case Limit:
 		k, ok := d.keyOf(r)
 		return ok && k.kind == Serial
+	case Sleep, Timer, Network:
+		k, ok := d.keyOf(r)
+		return ok && (k.kind != c.kind || c.kind != Network && c.name == "" && k.place != c.place)
 	}
 	return false
 }
@@ -1126,6 +1184,8 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Tiny, name: r.Group}, true
 	case r.Category == ledger.Scheduler:
 		return key{kind: HandOver}, true
+	case d.betweenRequests(r):
+		return key{kind: Network}, true
 	case r.Category == ledger.Outside && ran != d.called(r.Group) && d.busy(ran):
 		// What ran during that time set the pace.
 	case r.Category == ledger.Outside && d.records(r.Group, w):
@@ -1173,6 +1233,27 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 // started for a call of the program. A server's connections start some that no line led to.
 func (d *diagnosis) forProgram(r *ledger.Row) bool {
 	return symbol.IsProgram(r.Group, "") || d.own(r.Site) || slices.ContainsFunc(r.Callers, d.own)
+}
+
+// betweenRequests reports whether the goroutines of a server ran beside a processor that was idle
+// until it read from another connection, and two or more connections waited for a request, on
+// average. A server starts a goroutine for each request that reads ahead, which ends such times, too.
+func (d *diagnosis) betweenRequests(r *ledger.Row) bool {
+	b := d.boxes[d.called(r.Beside)]
+	return b != nil && strings.HasPrefix(r.Site.Func, "net/http.(*connReader).") && r.Locked <= r.Time/2 && b.SelfParallelism >= 1.05 && d.idleConns() >= 2
+}
+
+// idleConns returns how many connections of net/http servers waited for a request, on average.
+func (d *diagnosis) idleConns() float64 {
+	var sum time.Duration
+	for _, b := range d.boxes {
+		for _, at := range b.Sites[timeline.WaitNetwork.String()] {
+			if at.Func == "net/http.(*connReader).Read" {
+				sum += at.Time
+			}
+		}
+	}
+	return ratio(sum, d.l.Wall)
 }
 
 // untilClosed reports whether several goroutines wait where those of a row did, until what all of

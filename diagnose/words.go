@@ -148,9 +148,9 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			without(&f, "the waits", "with fewer calls")
 		}
 	case Sleep:
-		f.Title, f.Advice = idles("Sleeping", at, lost, d.times(c, "time", "times")), "Wait for what is expected instead of sleeping, if the program has work to do."
-		if by := d.servedBy(top.Group); d.own(by.place) && d.waitedFrom(by.place) >= 0.5 {
-			f.Advice = fmt.Sprintf("Others wait for that at %s (%s on average): have more of it under way at a time, or shorten it.", by.place, format.Number(d.waitedFrom(by.place)))
+		f.Title, f.Advice = idles("Sleeping", at, lost, d.times(c, "time", "times")), "Wait for what is expected instead of sleeping, or have more of it under way at a time."
+		if others := d.othersWait(&f, top); others != "" {
+			f.Advice = others + "have more of it under way at a time, or shorten it."
 		}
 	case Timer:
 		f.Title = idles("Waiting for a timer", at, lost, d.times(c, "time", "times"))
@@ -159,7 +159,9 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Where = d.hotPlaces(top.Group)
 		}
 		f.Advice = "A ticker, a rate limiter or a deadline sets the pace there, not the processors. If it is meant to, there is nothing to repair."
-		if c.waits == 1 {
+		if others := d.othersWait(&f, top); others != "" {
+			f.Advice = others + "if it is not meant to set their pace, have more of it under way at a time, or shorten it."
+		} else if c.waits == 1 {
 			f.Advice = "A deadline or a timer ended it, not the program." + d.stuck(&f, c)
 		}
 	case Network:
@@ -216,6 +218,18 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		f.Gain, f.Basis = float64(d.l.Wall)/float64(slept), sleepsBasis
 	}
 	return f
+}
+
+// othersWait begins the advice on a wait that is not for the processors, if others wait for those
+// that wait there, and adds the place of these to the finding; or else it returns "".
+func (d *diagnosis) othersWait(f *verdict.Finding, top *ledger.Row) string {
+	by := d.servedBy(top.Group)
+	n := d.waitedFrom(by.place)
+	if !d.own(by.place) || n < 0.5 {
+		return ""
+	}
+	f.Where = slices.Insert(f.Where, min(1, len(f.Where)), by.place)
+	return fmt.Sprintf("Others wait for that at %s (%s on average): ", by.place, format.Number(n))
 }
 
 // sleeps returns for how long the goroutines that wait at a limit slept, on average, which they
@@ -498,7 +512,11 @@ func (d *diagnosis) fewerCalls(c *cause) string {
 	r := d.calls(c)
 	waits := c.kind == Syscalls && c.blocked > (c.lost-c.alone-c.blocked)/2
 	switch {
-	case r != nil && slices.ContainsFunc(byName, func(part string) bool { return strings.Contains(r.Call, part) }):
+	case r != nil && writesOut(r):
+		return moreCalls(r)
+	case r != nil && c.kind == Syscalls && strings.HasPrefix(r.Site.Func, "net/http."):
+		return "Each request takes some: send fewer that do more each."
+	case r != nil && (r.Callee == "os.ReadFile" || r.Callee == "os.WriteFile") || r != nil && slices.ContainsFunc(byName, func(part string) bool { return strings.Contains(r.Call, part) }):
 		several := ""
 		if waits || c.alone > 0 {
 			several = "have several goroutines make them at a time, or "
@@ -1043,6 +1061,9 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 		}
 		if waited && under.Func != "" {
 			did += ", most at " + under.String()
+			if len(c.inside) > 0 && c.inside[0].place != under && d.own(c.inside[0].place) {
+				did += ", for one that waits (" + string(c.inside[0].kind) + ") at " + c.inside[0].place.String()
+			}
 		}
 		f.Advice = "While others waited, its owners " + did + ". " + f.Advice
 	case len(c.inside) > 0:
@@ -1071,6 +1092,9 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 	}
 	if calls > 0 {
 		parts = append(parts, "were in system calls under it for "+format.Percent(calls, d.l.Capacity))
+		if at := d.calls(c).Site; d.own(at) && !slices.Contains(f.Where, at) {
+			f.Where = slices.Insert(f.Where, min(1, len(f.Where)), at)
+		}
 		f.Advice = strings.Replace(f.Advice, "were running", "were running or in system calls", 1) + " " + d.fewerCalls(c)
 		without(f, "the waits and the calls", "without the code around the calls")
 	}
