@@ -263,10 +263,10 @@ func (s *streamSource) cut(int64, int64) func() io.Reader {
 	raw := s.raw
 	s.raw = rawGeneration{}
 	// A small generation needs no chunk of its own.
-	if len(raw.chunks) == 1 && raw.size < streamChunk/2 {
+	if raw.size < 64<<10 && raw.size > 0 {
 		b := bytes.Clone(raw.chunks[0])
-		raw.release()
+		raw.chunks.Release()
 		return func() io.Reader { return bytes.NewReader(b) }
 	}
-	return raw.open
+	return raw.chunks.Reader
 }

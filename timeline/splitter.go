@@ -1,13 +1,11 @@
 package timeline
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"sync"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
@@ -31,45 +29,14 @@ type rawGeneration struct {
 	version int
 	header  []byte
 	size    int64
-	chunks  [][]byte
+	chunks  snapshot.Chunks
 	took    time.Duration // time since the previous generation
 	show    time.Duration // how much of its trace is shown, 0 for all
 }
 
-// streamChunk is the allocation unit for data that waits to be read.
-const streamChunk = 128 << 10
-
-var streamChunks = sync.Pool{New: func() any { return new([streamChunk]byte) }}
-
 func (g *rawGeneration) append(p []byte) {
 	g.size += int64(len(p))
-	for len(p) > 0 {
-		n := len(g.chunks)
-		if n == 0 || len(g.chunks[n-1]) == streamChunk {
-			g.chunks = append(g.chunks, streamChunks.Get().(*[streamChunk]byte)[:0])
-			n++
-		}
-		c := g.chunks[n-1]
-		k := copy(c[len(c):streamChunk], p)
-		g.chunks[n-1] = c[:len(c)+k]
-		p = p[k:]
-	}
-}
-
-func (g *rawGeneration) release() {
-	for _, c := range g.chunks {
-		streamChunks.Put((*[streamChunk]byte)(c[:streamChunk]))
-	}
-	g.chunks = nil
-}
-
-// open returns a reader of the generation, without the header.
-func (g *rawGeneration) open() io.Reader {
-	readers := make([]io.Reader, len(g.chunks))
-	for i, c := range g.chunks {
-		readers[i] = bytes.NewReader(c)
-	}
-	return io.MultiReader(readers...)
+	g.chunks.Append(p)
 }
 
 // write processes the next piece.

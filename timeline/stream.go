@@ -247,7 +247,7 @@ func (s *Stream) drop(why dropReason, d Drop) {
 // release releases the memory of a generation.
 func (s *Stream) release(raw *rawGeneration) {
 	s.pending -= raw.size
-	raw.release()
+	raw.chunks.Release()
 }
 
 // fail records the first error.
@@ -354,7 +354,7 @@ func (s *Stream) read(raw *rawGeneration) {
 	defer s.meter.End()
 	s.replay.meter = s.meter
 	dec := &wireDecoder{decoding: decoding{ctx: breathing{context.Background(), &s.pace}, stacks: s.replay.stacks, meter: s.meter, size: raw.size}}
-	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(raw.header), raw.open()) })
+	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(raw.header), raw.chunks.Reader()) })
 	defer d.release()
 	if d.err != nil {
 		s.pace.book(collectorCost(raw.size))

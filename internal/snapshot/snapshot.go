@@ -3,16 +3,58 @@
 package snapshot
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"sync"
 )
 
 // chunkSize is the allocation unit.
-const chunkSize = 256 << 10
+const chunkSize = 128 << 10
 
-// chunks holds the chunks that were sent, for the next snapshot.
-var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
+var pool = sync.Pool{New: func() any { return new([chunkSize]byte) }}
+
+// Chunks holds data in pieces of a pool: it grows without being copied.
+type Chunks [][]byte
+
+// Append appends a copy of p.
+func (c *Chunks) Append(p []byte) {
+	for len(p) > 0 {
+		last := len(*c) - 1
+		if last < 0 || len((*c)[last]) == chunkSize {
+			*c = append(*c, pool.Get().(*[chunkSize]byte)[:0])
+			last++
+		}
+		piece := (*c)[last]
+		k := copy(piece[len(piece):chunkSize], p)
+		(*c)[last] = piece[:len(piece)+k]
+		p = p[k:]
+	}
+}
+
+// Reader returns a reader of the data, which must not be released before.
+func (c Chunks) Reader() io.Reader {
+	readers := make([]io.Reader, len(c))
+	for i, piece := range c {
+		readers[i] = bytes.NewReader(piece)
+	}
+	return io.MultiReader(readers...)
+}
+
+// Release returns the data to the pool.
+func (c *Chunks) Release() {
+	for i := range *c {
+		c.free(int64(i))
+	}
+	*c = nil
+}
+
+func (c Chunks) free(i int64) {
+	if c[i] != nil {
+		pool.Put((*[chunkSize]byte)(c[i][:chunkSize]))
+		c[i] = nil
+	}
+}
 
 // headerSize is the length of the header of a trace, which is kept when the beginning of the trace
 // is dropped.
@@ -22,7 +64,7 @@ const headerSize = 16
 // goroutine may write to it; after that, any number may read.
 type Buffer struct {
 	ctx    context.Context
-	chunks [][]byte
+	chunks Chunks
 	size   int64 // written
 	drop   int64 // bytes after the header that are omitted
 }
@@ -35,20 +77,9 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	if err := b.ctx.Err(); err != nil {
 		return 0, err
 	}
-	n := len(p)
-	for len(p) > 0 {
-		last := len(b.chunks) - 1
-		if last < 0 || len(b.chunks[last]) == cap(b.chunks[last]) {
-			b.chunks = append(b.chunks, chunks.Get().(*[chunkSize]byte)[:0])
-			last++
-		}
-		c := b.chunks[last]
-		k := copy(c[len(c):cap(c)], p)
-		b.chunks[last] = c[:len(c)+k]
-		p = p[k:]
-	}
-	b.size += int64(n)
-	return n, nil
+	b.chunks.Append(p)
+	b.size += int64(len(p))
+	return len(p), nil
 }
 
 // Size returns the number of bytes.
@@ -61,14 +92,7 @@ func (b *Buffer) DropTo(off int64) {
 	}
 	b.drop += off - headerSize
 	for i := int64(1); (i+1)*chunkSize <= headerSize+b.drop; i++ { // the first holds the header
-		b.free(i)
-	}
-}
-
-func (b *Buffer) free(i int64) {
-	if c := b.chunks[i]; c != nil {
-		chunks.Put((*[chunkSize]byte)(c[:chunkSize]))
-		b.chunks[i] = nil
+		b.chunks.free(i)
 	}
 }
 
@@ -113,7 +137,7 @@ func (b *Buffer) WriteTo(w io.Writer) (n int64, err error) {
 		n += int64(k)
 		off += int64(len(part))
 		if i := (off + b.drop) / chunkSize; off > headerSize && i > 0 {
-			b.free(i - 1)
+			b.chunks.free(i - 1)
 		}
 	}
 	*b = Buffer{ctx: b.ctx}
