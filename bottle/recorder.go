@@ -46,8 +46,8 @@ type Recorder struct {
 	mu      sync.Mutex // guards the fields below; held only briefly
 	flight  *trace.FlightRecorder
 	stopped bool // Stop was called, and not Start since
-	busy    bool // a snapshot is in progress
 
+	taking   sync.Mutex // held during a snapshot
 	starting sync.Mutex // serializes Start and Stop
 	reading  sync.Mutex // held while flight is read or stopped
 }
@@ -144,16 +144,7 @@ func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
 	if !memory {
 		buf = snapshot.New(context.Background())
 	}
-	release, err := r.acquire()
-	if err != nil {
-		return 0, err
-	}
-	err = func() (err error) {
-		defer release()
-		defer contain(&err)
-		return r.take(buf)
-	}()
-	switch {
+	switch err := r.take(buf); {
 	case err != nil:
 		return 0, err
 	case memory:
@@ -162,26 +153,16 @@ func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
 	return buf.WriteTo(w)
 }
 
-// acquire ensures that only one snapshot is in progress.
-func (r *Recorder) acquire() (release func(), err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case !r.recording():
-		return nil, ErrRecorderStopped
-	case r.busy:
-		return nil, fmt.Errorf("%w: a snapshot is under way", ErrBusy)
-	}
-	r.busy = true
-	return func() {
-		r.mu.Lock()
-		r.busy = false
-		r.mu.Unlock()
-	}, nil
-}
-
 // take writes the recorded trace to buf.
-func (r *Recorder) take(buf *snapshot.Buffer) error {
+func (r *Recorder) take(buf *snapshot.Buffer) (err error) {
+	switch {
+	case !r.Enabled():
+		return ErrRecorderStopped
+	case !r.taking.TryLock():
+		return fmt.Errorf("%w: a snapshot is under way", ErrBusy)
+	}
+	defer r.taking.Unlock()
+	defer contain(&err)
 	if s := r.Source; s != nil {
 		_, err := s.WriteTo(buf)
 		return explainSource(err)
@@ -195,7 +176,7 @@ func (r *Recorder) take(buf *snapshot.Buffer) error {
 		return ErrRecorderStopped
 	}
 	host.Note() // again, because the note made at the start is overwritten
-	_, err := flight.WriteTo(buf)
+	_, err = flight.WriteTo(buf)
 	return explainSource(err)
 }
 

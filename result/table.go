@@ -302,12 +302,7 @@ func (t *Table) sort() {
 				return c
 			}
 		}
-		for k := range t.Columns {
-			if c := strings.Compare(a[k].Text, b[k].Text); c != 0 {
-				return c
-			}
-		}
-		return 0
+		return slices.CompareFunc(a, b, func(x, y Value) int { return strings.Compare(x.Text, y.Text) })
 	})
 }
 

@@ -301,14 +301,10 @@ func (o *observer) turn() {
 	w.Waking, w.Tracer = time.Duration(o.waking), time.Duration(o.tracer)
 	o.busy, o.idle, o.waking, o.tracer, o.companyFrom = 0, 0, 0, 0, o.units.company
 	o.windowFrom = o.now
-	if o.opt.Window > 0 {
-		if w.Wall > 0 {
-			o.whole.Windows = append(o.whole.Windows, w)
-		}
+	if o.opt.Window > 0 && w.Wall > 0 {
+		o.whole.Windows = append(o.whole.Windows, w)
 	}
-	procs := o.whole.Procs
 	o.whole.add(w)
-	o.whole.Procs = max(procs, o.whole.Procs)
 }
 
 // leave takes a member out of all counts.

@@ -50,6 +50,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -216,16 +217,12 @@ func parseHeader(b []byte) (version int, err error) {
 	if len(b) < headerSize {
 		return 0, fmt.Errorf("the trace ends in its header, after %d of %d bytes", len(b), headerSize)
 	}
-	rest := b[len(prefix):headerSize]
-	i := 0
-	for i < len(rest) && '0' <= rest[i] && rest[i] <= '9' {
-		version = version*10 + int(rest[i]-'0')
-		i++
-	}
-	if i == 0 || i > 6 || string(bytes.TrimRight(rest[i:], "\x00")) != " trace" {
+	number, ok := strings.CutSuffix(string(bytes.TrimRight(b[len(prefix):headerSize], "\x00")), " trace")
+	minor, err := strconv.ParseUint(number, 10, 20)
+	if !ok || err != nil {
 		return 0, fmt.Errorf("not a Go execution trace: %s", looksLike(b))
 	}
-	switch {
+	switch version = int(minor); {
 	case version > LastVersion:
 		return version, fmt.Errorf("a trace of Go 1.%d, but this version reads traces of Go 1.%d to 1.%d: update bottleneck", version, FirstVersion, LastVersion)
 	case version < FirstVersion:
@@ -238,15 +235,15 @@ func parseHeader(b []byte) (version int, err error) {
 func looksLike(b []byte) string {
 	text := strings.ToLower(strings.TrimSpace(string(b)))
 	switch {
-	case strings.HasPrefix(text, "<!doctype"), strings.HasPrefix(text, "<html"), strings.HasPrefix(text, "<head"), strings.HasPrefix(text, "<?xml"):
+	case begins(text, "<!doctype", "<html", "<head", "<?xml"):
 		return "it is an HTML or XML page"
-	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
+	case begins(text, "{", "["):
 		return "it looks like JSON"
-	case bytes.HasPrefix(b, []byte("\x7fELF")):
+	case begins(string(b), "\x7fELF"):
 		return "it is a program"
-	case bytes.HasPrefix(b, []byte("PK\x03\x04")):
+	case begins(string(b), "PK\x03\x04"):
 		return "it is a zip archive: unpack it first"
-	case bytes.HasPrefix(b, []byte("BZh")), bytes.HasPrefix(b, []byte("\xfd7zXZ")):
+	case begins(string(b), "BZh", "\xfd7zXZ"):
 		return "it is compressed in a form that cannot be read here: unpack it first"
 	case isProfile(b):
 		return "it is a profile for go tool pprof; ask net/http/pprof for /debug/pprof/trace?seconds=5, and exporters/live for format=json or a trace"

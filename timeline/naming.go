@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -535,11 +536,10 @@ func (r *replay) rootOf(st *start, l *localG) string {
 		return st.name
 	}
 	// A wrapper does not appear in call chains.
-	others := r.d.othersOf(l)
 	for pass := range 2 {
-		for i := -1; i < len(others); i++ {
+		for k, byItself := range r.d.shownOf(l) {
 			// If the goroutine was stopped, the caller of the leaf may be missing.
-			if k, byItself := l.shownAt(i, others); k >= 0 && (byItself || pass == 1 && len(r.d.stacks[k].Frames) > 1) {
+			if byItself || pass == 1 && len(r.d.stacks[k].Frames) > 1 {
 				if root := r.d.stacks[k].Root().Func; root != "" {
 					return root
 				}
@@ -549,16 +549,18 @@ func (r *replay) rootOf(st *start, l *localG) string {
 	return ""
 }
 
-// shownAt returns the local number of a call chain noted for the goroutine, or −1.
-func (l *localG) shownAt(i int, others []int32) (stack int32, byItself bool) {
-	v := l.shown
-	if i >= 0 {
-		v = others[i]
+// shownOf returns the local numbers of the call chains noted for a goroutine.
+func (d *decoded) shownOf(l *localG) iter.Seq2[int32, bool] {
+	return func(yield func(stack int32, byItself bool) bool) {
+		if l.shown < 0 || !yield(l.shown>>1, l.shown&1 != 0) {
+			return
+		}
+		for _, v := range d.othersOf(l) {
+			if !yield(v>>1, v&1 != 0) {
+				return
+			}
+		}
 	}
-	if v < 0 {
-		return -1, false
-	}
-	return v >> 1, v&1 != 0
 }
 
 // shownBy returns the name that those call chains of a goroutine with the given root show (several
@@ -567,13 +569,8 @@ func (r *replay) shownBy(root string, l *localG) (name, first, launcher string) 
 	if root == "" {
 		return "", "", ""
 	}
-	others := r.d.othersOf(l)
 	for pass := range 2 {
-		for i := -1; i < len(others); i++ {
-			k, _ := l.shownAt(i, others)
-			if k < 0 {
-				continue
-			}
+		for k := range r.d.shownOf(l) {
 			s := r.d.stacks[k]
 			if s.calls != nil && s.calls.root != root || s.calls == nil && s.Root().Func != root || (s.calls != nil && s.calls.unsure) != (pass == 1) {
 				continue

@@ -18,13 +18,8 @@ import (
 // bars, and the speed-up without each component. Components below a two-hundredth of N in all
 // stacks are added up. The error is that of w.
 func WriteStacks(w io.Writer, stacks []*speedup.Stack, opt Options) error {
-	if len(stacks) == 0 {
+	if len(stacks) == 0 || slices.Contains(stacks, nil) {
 		return errors.New("text: no speedup stack")
-	}
-	for _, s := range stacks {
-		if s == nil {
-			return errors.New("text: no speedup stack")
-		}
 	}
 	opt, st := opt.withDefaults()
 	t := &stackTable{stacks: stacks, style: st, width: opt.Width}

@@ -75,18 +75,16 @@ func (m *model) newSpan(windows []*bottle.Graph) span {
 	s := span{most: map[string]time.Duration{}}
 	for _, w := range windows {
 		s.wall += w.Wall
-		for i := range w.Boxes {
-			s.running += w.Boxes[i].Running
-		}
 		s.lost += w.Lost()
 		s.of += w.Capacity
 		lost := map[string]time.Duration{"idle": w.IdleLost}
 		for i := range w.Boxes {
-			name := "garbage collector"
-			if b := &w.Boxes[i]; b.Kind != bottle.GC {
+			b, name := &w.Boxes[i], "garbage collector"
+			if b.Kind != bottle.GC {
 				name = m.name(b)
 			}
-			lost[name] += w.Boxes[i].Lost
+			lost[name] += b.Lost
+			s.running += b.Running
 		}
 		for name, d := range lost {
 			if d > 0 {

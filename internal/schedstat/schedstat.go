@@ -38,6 +38,7 @@ package schedstat
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -80,10 +81,9 @@ type meter struct {
 	last  map[thread]Times
 	// busy is that of [Machine] at the first and the last sample that found the processes;
 	// 0 if unknown.
-	busy    [2]time.Duration
-	quit    chan struct{}
-	done    chan struct{}
-	stopped bool
+	busy [2]time.Duration
+	quit chan struct{}
+	done chan struct{}
 }
 
 type thread struct{ pid, tid int }
@@ -109,7 +109,7 @@ func Watch(pid int) (stop func() (Times, bool)) {
 		m.first[t] = x
 	}
 	background.Go(m.loop)
-	return m.stop
+	return sync.OnceValues(m.stop)
 }
 
 // WatchTree is [Watch] for a process and its descendants whose command (the first 15 bytes of the
@@ -117,7 +117,7 @@ func Watch(pid int) (stop func() (Times, bool)) {
 func WatchTree(root int, accept func(command string) bool) (stop func() (Times, bool)) {
 	m := newMeter(func() []int { return descendants(root, accept) })
 	background.Go(m.loop)
-	return m.stop
+	return sync.OnceValues(m.stop)
 }
 
 func newMeter(pids func() []int) *meter {
@@ -139,17 +139,9 @@ func (m *meter) loop() {
 }
 
 func (m *meter) stop() (Times, bool) {
-	m.mu.Lock()
-	stopped := m.stopped
-	m.stopped = true
-	m.mu.Unlock()
-	if !stopped {
-		close(m.quit)
-		<-m.done
-		m.look()
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	close(m.quit)
+	<-m.done
+	m.look()
 	sum := Times{Others: -1}
 	for t, x := range m.last {
 		sum.Running += x.Running - m.first[t].Running
@@ -191,13 +183,9 @@ func (m *meter) look() map[thread]Times {
 
 // parseThread reads "running delay slices", in nanoseconds.
 func parseThread(b []byte) (Times, bool) {
-	f := bytes.Fields(b)
-	if len(f) < 2 {
-		return Times{}, false
-	}
-	running, err1 := strconv.ParseInt(string(f[0]), 10, 64)
-	delay, err2 := strconv.ParseInt(string(f[1]), 10, 64)
-	return Times{Running: time.Duration(running), Delay: time.Duration(delay)}, err1 == nil && err2 == nil && running >= 0 && delay >= 0
+	var t Times
+	n, _ := fmt.Sscanf(string(b), "%d %d", &t.Running, &t.Delay)
+	return t, n == 2 && t.Running >= 0 && t.Delay >= 0
 }
 
 // descendants returns the accepted processes from root on. The kernel's lists of children make that
