@@ -1096,6 +1096,27 @@ func TestTimerBesideTheCause(t *testing.T) {
 	}
 }
 
+// Goroutines that wait at two places in turn are limited where most of them wait, not where they wait
+// most often.
+func TestMostWaitForTheFirst(t *testing.T) {
+	const ms = time.Millisecond
+	for pauses, want := range map[time.Duration]verdict.Kind{11 * time.Second: diagnose.Sleep, time.Second: diagnose.Network} {
+		f := diagnose.New((&made{
+			rows: []ledger.Row{
+				{Category: ledger.Outside, Group: "main.fetch", Site: placeOf("main.ask", 3), Wait: "network", Beside: ledger.None, Time: 1100 * ms, Count: 900},
+				{Category: ledger.Outside, Group: "main.fetch", Site: placeOf("main.retry", 5), Wait: "sleep", Beside: ledger.None, Time: 500 * ms, Count: 90},
+			},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.fetch", Goroutines: 16, Sites: map[string][]bottle.Site{
+				"network": {{Func: "main.ask", File: "/src/main.go", Line: 3, Time: 4 * time.Second}},
+				"sleep":   {{Func: "main.retry", File: "/src/main.go", Line: 5, Time: pauses}},
+			}}},
+		}).results(t)).Findings[0]
+		if f.Kind != want {
+			t.Errorf("%v of pauses: %s", pauses, f.Title)
+		}
+	}
+}
+
 // What writes to the disk under a lock is a place of the lock.
 func TestSyncUnderALock(t *testing.T) {
 	const ms = time.Millisecond

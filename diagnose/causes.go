@@ -268,7 +268,9 @@ func (d *diagnosis) index() {
 				g.started = r
 			}
 		case r.Wait == timeline.WaitYield.String():
-			d.asked[r.Site] = 0
+			if r.Callee == "runtime.GC" || r.Callee == "runtime/debug.FreeOSMemory" {
+				d.asked[r.Site] = 0
+			}
 			yields = append(yields, r)
 		case r.All && r.Waker == r.Group && r.WakerSite.Func == r.Site.Func: // else it may release a limit
 			d.barriers[r.Site] = true
@@ -1130,7 +1132,7 @@ func (d *diagnosis) findAsked() {
 	}
 	for i := range d.Contention.Waits {
 		w := &d.Contention.Waits[i]
-		if w.Kind != contention.GCKind || !calls(w.Waiter.Stack, "runtime.GC") {
+		if w.Kind != contention.GCKind {
 			continue
 		}
 		yields := func(f contention.Frame) bool { _, yields := d.asked[placeOf(f)]; return yields }

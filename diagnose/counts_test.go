@@ -138,10 +138,10 @@ func TestYieldingForACollectionIsNoWait(t *testing.T) {
 	const ms = time.Millisecond
 	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Slices: 90_000, Rows: []ledger.Row{
 		{Category: ledger.Code, Group: "main.compute", Time: 1960 * ms, Count: 400},
-		{Category: ledger.Scheduler, Group: "main.compute", Site: at, Wait: "yield", Time: 40 * ms, Count: 88_000},
+		{Category: ledger.Scheduler, Group: "main.compute", Site: at, Callee: "runtime.GC", Wait: "yield", Time: 40 * ms, Count: 88_000},
 	}}
 	waits := &contention.Profile{Waits: []contention.Wait{{Kind: contention.GCKind, Contentions: 10,
-		Waiter: contention.Party{Stack: &contention.Stack{Frames: []contention.Frame{{Func: "runtime.GC"}, {Func: at.Func, File: at.File, Line: at.Line}}}}}}}
+		Waiter: contention.Party{Stack: &contention.Stack{Frames: []contention.Frame{{Func: at.Func, File: at.File, Line: at.Line}}}}}}}
 	if f := &diagnose.New(diagnose.Results{Ledger: l, Contention: waits}).Findings[0]; !strings.HasPrefix(f.Title, "It uses its processors: the program's own code ran for 98%") {
 		t.Error(f.Title)
 	}
@@ -379,7 +379,7 @@ func TestRowsOfPublicModules(t *testing.T) {
 			diagnose.Blocking, "Long system calls at main.sync main.go:7 held processors for 50% of the capacity (", "",
 		}, {
 			"package testing collects before each run",
-			[]ledger.Row{code("main.bench", 8), {Category: ledger.Scheduler, Group: "main.bench", Site: runN, Wait: "yield", Time: half, Count: 100_000}},
+			[]ledger.Row{code("main.bench", 8), {Category: ledger.Scheduler, Group: "main.bench", Site: runN, Callee: "runtime.GC", Wait: "yield", Time: half, Count: 100_000}},
 			&ledger.Heap{Collections: 10}, nil,
 			[]contention.Wait{{Kind: contention.GCKind, Contentions: 20, Waiter: contention.Party{Group: "main.bench", Stack: &contention.Stack{Frames: []contention.Frame{
 				{Func: "runtime.GC"}, {Func: runN.Func, File: runN.File, Line: runN.Line}, {Func: "main.bench", File: "/src/main.go", Line: 7},

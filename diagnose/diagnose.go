@@ -136,6 +136,9 @@ func New(r Results) *verdict.Verdict {
 	}
 	d.collect()
 	v.Findings = d.findings()
+	if i := slices.IndexFunc(v.Findings, func(f verdict.Finding) bool { return d.dials(&f) }); i >= 0 {
+		v.Findings[i].Advice = d.opened() + v.Findings[i].Advice
+	}
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		if d.ownFirst(f); (f.Kind == Serial || f.Kind == Saturated) && !slices.ContainsFunc(f.Where, d.own) {
@@ -204,10 +207,36 @@ func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 		if _, short := d.shortSlices(); short {
 			return f.Lost + d.of[ledger.Code]/4
 		}
+	case c.kind == Sleep, c.kind == Timer, c.kind == Network:
+		return d.byWaits(c)
 	case c.kind == Tracing, c.kind == Collector && d.asksInTests(), c.kind == Runtime && !slices.ContainsFunc(f.Where, d.own) && d.finalizers() < c.lost/2:
 		return 0
 	}
 	return f.Lost - d.spare(c) - d.late(c)
+}
+
+// byWaits returns the weight of a wait outside the program. Goroutines that wait at several places in
+// turn do so for most of the time where most of them wait, not where they wait most often, which ends
+// most idle times.
+func (d *diagnosis) byWaits(c *cause) time.Duration {
+	group := func(c *cause) string { return d.starts(d.called(d.l.Rows[c.rows[0]].Group)) }
+	number := func(c *cause) float64 {
+		if d.forRequests(c) {
+			return d.idleConns()
+		}
+		return d.atATime(c)
+	}
+	var all time.Duration
+	var waiting float64
+	for _, other := range d.causes {
+		if (other.kind == Sleep || other.kind == Timer || other.kind == Network) && group(other) == group(c) {
+			if number(other) == 0 {
+				return c.lost
+			}
+			all, waiting = all+other.lost, waiting+number(other)
+		}
+	}
+	return time.Duration(float64(all) * number(c) / waiting)
 }
 
 // split moves findings that cost nothing but are certain to the front: goroutines that never end,

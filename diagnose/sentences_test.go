@@ -139,6 +139,8 @@ func TestSentences(t *testing.T) {
 	ticks := ledger.Row{Category: ledger.Idle, Beside: "main.work", Time: 300 * ms, Count: 9}
 	fileLock := []ledger.Row{{Category: ledger.Syscall, Group: "main.serve", Site: placeOf("main.take", 3), Callee: "syscall.Flock", Time: 200 * ms, Count: 9},
 		{Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.save", 6), Wait: "sleep", Beside: ledger.None, Time: 1200 * ms, Count: 99}}
+	asks := idle(ledger.Scheduler, "yield", "", ms)
+	asks.Callee = "runtime.GC"
 	handOver := "Handing over: processors were idle for 50% of the capacity until goroutines ran that others had woken (9 times), most for main.take (50%)"
 	tasks := func(sizes ...uint64) func(r *diagnose.Results) {
 		return func(r *diagnose.Results) {
@@ -188,7 +190,7 @@ func TestSentences(t *testing.T) {
 	}
 	const less = "llocate less (go tool pprof -sample_index=alloc_space)"
 	heap := func(h *ledger.Heap) func(*diagnose.Results) { return func(r *diagnose.Results) { r.Ledger.Heap = h } }
-	yields := ledger.Row{Category: ledger.Scheduler, Group: "main.take", Site: placeOf("testing.(*B).runN", 3), Wait: "yield", Time: ms, Count: 9}
+	yields := ledger.Row{Category: ledger.Scheduler, Group: "main.take", Site: placeOf("testing.(*B).runN", 3), Callee: "runtime.GC", Wait: "yield", Time: ms, Count: 9}
 	cases := []made{
 		{sentence: "It uses its processors: the program's own code ran for 100% of the capacity, most of it in main.work (100%)."},
 		// A stage that waits at times does not poll.
@@ -501,12 +503,12 @@ func TestSentences(t *testing.T) {
 			pairs:    []contention.Wait{{Kind: contention.ChanSendKind, Waiter: sender, Owner: contention.Party{Group: "main.take", Stack: stackOf("main.take", 8)}, Blamed: 3 * time.Second, Contentions: 9}},
 			change:   func(r *diagnose.Results) { r.Graph = nil },
 			sentence: "A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average."},
-		{rows: []ledger.Row{{Category: ledger.GCWorker, Time: time.Second, Count: 9}, idle(ledger.Scheduler, "yield", "", ms)}, change: func(r *diagnose.Results) { r.Ledger.Heap = &ledger.Heap{Collections: 9} },
+		{rows: []ledger.Row{{Category: ledger.GCWorker, Time: time.Second, Count: 9}, asks}, change: heap(&ledger.Heap{Collections: 9}),
 			waits:    []contention.Wait{wait(contention.GCKind, stackOf("runtime.GC", 1, "main.take", 3))},
 			sentence: "The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it <1%; at main.take main.go:3 the program asks for it."},
 		// The collector's workers take processors that are idle because goroutines wait until it
 		// is done.
-		{rows: []ledger.Row{{Category: ledger.GCWorker, Group: "GC (idle)", Time: time.Second, Count: 9}, idle(ledger.Scheduler, "yield", "", ms)}, change: heap(&ledger.Heap{Collections: 9}),
+		{rows: []ledger.Row{{Category: ledger.GCWorker, Group: "GC (idle)", Time: time.Second, Count: 9}, asks}, change: heap(&ledger.Heap{Collections: 9}),
 			waits:    []contention.Wait{wait(contention.GCKind, stackOf("runtime.GC", 1, "main.take", 3))},
 			sentence: "The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it <1%; at main.take main.go:3 the program asks for it."},
 		// A large allocation starts a collection, and yields.
@@ -587,6 +589,10 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{{Category: ledger.GCWorker, Time: time.Second, Count: 9}, yields}, change: heap(&ledger.Heap{Collections: 9}),
 			waits:    []contention.Wait{wait(contention.GCKind, stackOf("runtime.GC", 1, "testing.(*B).runN", 3, "main.take", 3))},
 			sentence: "The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it <1%; package testing asks for it."},
+		{rows: []ledger.Row{{Category: ledger.GCWorker, Time: time.Second, Count: 9}}, change: heap(nil), boxes: []bottle.Box{box("net/http.(*Transport).startDialConnForLocked.func1", 1000, 0, 1)},
+			waits:    []contention.Wait{wait(contention.SelectKind, stackOf("net/http.(*persistConn).roundTrip", 9, "main.take", 3))},
+			sentence: "The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it 0%.",
+			advice:   "The program opened 1,000 connections: have net/http use them again (one Client for all; read each response to its end and close it; raise MaxIdleConnsPerHost of the Transport). A" + less + ", or give it more memory (GOGC, GOMEMLIMIT)."},
 		{rows: []ledger.Row{{Category: ledger.GCWorker, Time: time.Second, Count: 9}}, change: heap(nil),
 			sentence: "The garbage collector took 50% of the capacity: workers 50%, assists 0%, world stopped 0%, waits for it 0%.",
 			advice:   "A" + less + ", or give it more memory (GOGC, GOMEMLIMIT)."},

@@ -97,7 +97,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Title = fmt.Sprintf("System calls in the standard library held processors for %s, most in %s.", held, d.mostGroups(c, 2))
 			f.Where = d.places(top.Site)
 		}
-		f.Advice = d.dialed(c) + d.fewerCalls(c)
+		f.Advice = d.fewerCalls(c)
 		if c.name != severalPlaces && d.startsCommands(c) {
 			start := "Starting commands"
 			f.Advice = "A processor is held until the system has loaded the command. Start fewer commands that do more each, or do their work in the program."
@@ -475,16 +475,21 @@ func (d *diagnosis) andAlone(f *verdict.Finding, c *cause) {
 	f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; while %s ran alone, the other processors had nothing to do for %s.", who, format.Percent(c.alone, d.l.Capacity))
 }
 
-// dialed returns advice on the connections that net/http opens for the program, if most requests of
-// a cause in net/http have one of their own; or else "".
-func (d *diagnosis) dialed(c *cause) string {
-	if !slices.ContainsFunc(c.rows, func(i int) bool { return strings.HasPrefix(d.l.Rows[i].Site.Func, "net/http.") }) {
-		return ""
+// dials reports whether a finding may be the cost of connections that net/http opens for the program.
+func (d *diagnosis) dials(f *verdict.Finding) bool {
+	switch f.Kind {
+	case Collector:
+		return true
+	case Saturated:
+		return len(f.Where) > 0 && strings.HasPrefix(f.Where[0].Func, "crypto/")
+	case Syscalls, Network:
+		return slices.ContainsFunc(f.Rows, func(i int) bool { return strings.HasPrefix(d.l.Rows[i].Site.Func, "net/http.") })
 	}
-	return d.opened()
+	return false
 }
 
-// opened is dialed for any cause in net/http.
+// opened returns advice on the connections that net/http opens for the program, if most requests have
+// one of their own; or else "".
 func (d *diagnosis) opened() string {
 	if d.Contention == nil || d.windowed() {
 		return ""
@@ -658,7 +663,7 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 // network describes the connection that goroutines wait for.
 func (d *diagnosis) network(f *verdict.Finding, c *cause, at, lost string) {
 	times, what := d.times(c, "time", "times"), "the network"
-	f.Advice = d.dialed(c) + "The other end sets the pace: have more requests under way at a time, or make it faster."
+	f.Advice = "The other end sets the pace: have more requests under way at a time, or make it faster."
 	switch {
 	case d.readsCommand(c):
 		what, times, f.Advice = "a command (os/exec)", "", slowCommand
@@ -734,6 +739,9 @@ func (d *diagnosis) leavesIdle(c *cause) bool {
 // forRequests reports whether most of a cause was a server's wait for clients.
 func (d *diagnosis) forRequests(c *cause) bool {
 	return c.kind == Network && d.mostly(c, func(r *ledger.Row) bool {
+		if d.beside(c, r) {
+			return true
+		}
 		for _, fn := range []string{"net/http.(*connReader).", "net/http.(*conn).", "net/http.(*Server).", "net/http.(*http2serverConn)."} {
 			if strings.HasPrefix(r.Site.Func, fn) {
 				return true
@@ -908,7 +916,7 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 		}
 	}
 	for r := range d.rowsOf(c) {
-		if d.own(r.Site) && r.Wait != "" && !slices.Contains(f.Where, r.Site) {
+		if d.own(r.Site) && r.Wait != "" && r.Time >= c.lost/10 && !slices.Contains(f.Where, r.Site) {
 			f.Where = append(f.Where, r.Site)
 			break
 		}
@@ -1688,9 +1696,7 @@ func (d *diagnosis) saturated(only bool) verdict.Finding {
 		f.Advice = fmt.Sprintf("If %s polls, have it wait instead: it took the processors from %s. ", format.Func(group), format.Func(name)) + f.Advice
 	} else if d.mayPoll(group) {
 		f.Advice = fmt.Sprintf("If %s polls an atomic variable, have it wait instead (a channel, a sync.Cond). ", format.Func(group)) + f.Advice
-	} else if opened := d.opened(); opened != "" && len(f.Where) > 0 && strings.HasPrefix(f.Where[0].Func, "crypto/") {
-		f.Advice = opened + f.Advice
-	} else if only {
+	} else if only && (d.opened() == "" || !d.dials(&f)) {
 		f.Advice = "The trace shows nothing to repair. " + f.Advice
 	}
 	return f

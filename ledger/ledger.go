@@ -110,8 +110,8 @@ type Row struct {
 	// than a thousandth of the capacity have callers only at go statements.
 	Callers []timeline.Place `json:"callers,omitempty"`
 	// Callee is the function that Site called, for system calls and waits for them, such as
-	// os.(*File).Sync, and for code that is Shared. It comes from the call chain that accounts
-	// for most of Time.
+	// os.(*File).Sync, for yields, such as runtime.GC, and for code that is Shared. It comes
+	// from the call chain that accounts for most of Time.
 	Callee string `json:"callee,omitempty"`
 	// Call is the system call of that call chain, as package syscall, or the package of
 	// golang.org/x/sys, names it, in lower case: "read", "getdents", "createfile".

@@ -573,12 +573,13 @@ func (o *Observer) Ledger() *Ledger {
 		f.Queue = time.Duration(f.queue >> fixedBits)
 		left -= f.Queue
 		large, calls := f.Time >= l.Capacity/1000 || f.Wait == timeline.WaitCreated.String(), f.Category == Syscall || f.Wait == timeline.WaitSyscall.String()
-		if large || calls {
+		yields := f.Wait == timeline.WaitYield.String()
+		if large || calls || yields {
 			s, callers := most(f.stacks)
 			if large { // skip the many small rows to save memory
 				f.Callers = callers
 			}
-			if calls {
+			if calls || yields {
 				f.Callee, f.Call = callee(s), systemCall(s)
 			}
 			if f.Category == Code && time.Duration(f.blocked) < f.Time/2 {
