@@ -29,7 +29,9 @@ func (o *Observer) Graph() *Graph {
 	}
 	g.finish()
 	g.Windows = o.windows
-	g.setCPUs(o.cpus)
+	for _, of := range append([]*Graph{g}, g.Windows...) {
+		of.CPUs = o.cpus
+	}
 	t := o.throttling[1].Since(o.throttling[0])
 	g.Throttles, g.Throttled = t.Throttled, t.For
 	g.Warnings = append(g.Warnings, o.warnings(g)...)

@@ -102,7 +102,9 @@ func (g *Graph) Groups() *result.Table {
 	for _, h := range result.Heads(Columns()) {
 		names = append(names, h.Name)
 	}
-	t, err := g.whole().Table().Pick(names...)
+	whole := *g
+	whole.Windows = nil
+	t, err := whole.Table().Pick(names...)
 	if err != nil {
 		panic(err) // the table has these columns
 	}
@@ -205,11 +207,4 @@ func Row(names []string, graphs []*Graph) *result.Table {
 		panic(err) // the tables have these columns
 	}
 	return t
-}
-
-// whole returns the graph without windows.
-func (g *Graph) whole() *Graph {
-	out := *g
-	out.Windows = nil
-	return &out
 }

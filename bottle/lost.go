@@ -174,13 +174,6 @@ func (g *Graph) Neck() (boxes []*Box, idle bool) {
 	return boxes, g.IdleLost >= least
 }
 
-func (g *Graph) setCPUs(n float64) {
-	g.CPUs = n
-	for _, w := range g.Windows {
-		w.CPUs = n
-	}
-}
-
 // Oversubscribed returns a warning if GOMAXPROCS is higher than the number of processors that the
 // process may use. Otherwise, or if that number is unknown, it returns "".
 func (g *Graph) Oversubscribed() string {

@@ -637,7 +637,9 @@ func (o *Observer) foldExited() {
 		for _, fn := range b.starts {
 			into.starts = withStart(into.starts, fn)
 		}
-		into.sites.add(&b.sites)
+		for k, t := range b.sites.of {
+			*into.sites.at(k) += *t
+		}
 		o.chains.fold(b, into)
 		delete(o.boxes, b.key)
 	}

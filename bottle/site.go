@@ -91,12 +91,6 @@ func (s *siteTimes) at(k siteKey) *timeline.Time {
 	return found
 }
 
-func (s *siteTimes) add(more *siteTimes) {
-	for k, t := range more.of {
-		*s.at(k) += *t
-	}
-}
-
 // sites returns the places for Box.Sites.
 func (s *siteTimes) sites() map[string][]Site {
 	if len(s.of) == 0 {

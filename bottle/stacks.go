@@ -245,13 +245,6 @@ func (o *Observer) uncovered() {
 	}
 }
 
-// forgetOpen discards all open time.
-func (o *Observer) forgetOpen() {
-	for open := range o.open.All() {
-		open.here, open.elsewhere = ran{}, nil
-	}
-}
-
 // stacks returns the stacks of a box, without rounded shares.
 func (c *chains) stacks() []Stack {
 	var out, sampled []Stack

@@ -73,7 +73,9 @@ func (o *Observer) discard() {
 			delete(o.boxes, k)
 		}
 	}
-	o.forgetOpen()
+	for open := range o.open.All() {
+		open.here, open.elsewhere = ran{}, nil
+	}
 	for m := range o.members.All() {
 		b := m.box
 		m.box = nil

@@ -63,7 +63,11 @@ type class struct {
 // NewObserver returns an observer for one pass. With stacks, paths have their call chains: see
 // [Path].Stacks.
 func NewObserver(stacks bool) *Observer {
-	o := &Observer{tree: newTree(), classes: map[string]*class{}, keys: newKeys(stacks)}
+	o := &Observer{
+		tree:    tree{nodes: make([]node, 1, leastNodes), limit: leastNodes, least: leastNodes, most: mostNodes},
+		classes: map[string]*class{},
+		keys:    keys{stacks: stacks, numbers: map[key]int32{}, groups: map[string]int32{"": noGroup, others: otherGroups}, names: []string{"", others}},
+	}
 	o.unknown = o.keys.find(key{what: unattributed})
 	return o
 }
@@ -275,9 +279,6 @@ func (o *Observer) End(t timeline.Time) {
 	o.release(m.tip)
 }
 
-// TaskBegins notes that a task begins. It must be called during the pass, in the order of time.
-func (o *Observer) TaskBegins(t timeline.Time) { o.began(t) }
-
 // TaskEnds adds the path of a task of a class that ends on a goroutine, from its begin up to now.
 // stack is the call chain of the end, or nil. Without a goroutine, the path is not known, and is
 // dropped. TaskBegins must have been called at begin.
@@ -408,10 +409,6 @@ const (
 	otherGroups int32 = 1
 	maxGroups         = 1 << 16
 )
-
-func newKeys(stacks bool) keys {
-	return keys{stacks: stacks, numbers: map[key]int32{}, groups: map[string]int32{"": noGroup, others: otherGroups}, names: []string{"", others}}
-}
 
 // group returns the number of a name.
 func (k *keys) group(name string) int32 {

@@ -57,10 +57,6 @@ const (
 	mostNodes  = 1 << 20
 )
 
-func newTree() tree {
-	return tree{nodes: make([]node, 1, leastNodes), limit: leastNodes, least: leastNodes, most: mostNodes}
-}
-
 // start returns when the piece of a node begins.
 func (t *tree) start(i int32) timeline.Time { return t.nodes[t.nodes[i].parent].end }
 
@@ -92,8 +88,8 @@ func (t *tree) release(i int32) {
 	}
 }
 
-// began and ended note that a task begins or ends.
-func (t *tree) began(at timeline.Time) {
+// TaskBegins notes that a task begins. It must be called during the pass, in the order of time.
+func (t *tree) TaskBegins(at timeline.Time) {
 	t.tasks++
 	if k := len(t.begins) - 1; k >= 0 && t.begins[k].at >= at {
 		t.begins[k].n++
@@ -105,6 +101,7 @@ func (t *tree) began(at timeline.Time) {
 	t.begins = append(t.begins, begin{at, 1})
 }
 
+// ended notes that a task that began at a time ends.
 func (t *tree) ended(at timeline.Time) {
 	if k := t.beginsBefore(at); k < len(t.begins) && t.begins[k].at == at && t.begins[k].n > 0 {
 		t.begins[k].n--

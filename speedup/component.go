@@ -2,7 +2,6 @@ package speedup
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -214,12 +213,6 @@ func ownComponent(s timeline.State, w timeline.Wait, assist bool) Component {
 	}
 	return SyncOther
 }
-
-// onProc reports whether a worker in the component has a processor (P).
-func onProc(c Component) bool { return c == Run || c == GCAssist || c == Syscall }
-
-// worldIsGC reports whether the collector stopped the world, by the range's name.
-func worldIsGC(name string) bool { return strings.HasPrefix(name, worldRange+"GC") }
 
 // holder is the kind of a goroutine, other than a worker, that has a processor or is ready.
 type holder uint8

@@ -189,7 +189,7 @@ func (opt Options) chosen(m *run) (Options, error) {
 	if opt.by, opt.N = m.workers, max(opt.N, 0); opt.N == 0 {
 		opt.N = m.survey.Lanes(m.workers)
 	}
-	if d := m.survey.Wall(); d > maxWall(opt.N) {
+	if d := time.Duration(m.survey.end - m.survey.begin); d > maxWall(opt.N) {
 		return opt, fmt.Errorf("%s: %v on %d lanes is more than can be counted", m.name, d, opt.N)
 	}
 	return opt, nil

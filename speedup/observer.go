@@ -342,7 +342,7 @@ func (o *observer) enter(m *member) {
 	}
 	own := ownComponent(m.state, m.wait, m.assist)
 	if own == ready {
-		if !was || onProc(m.own) {
+		if !was || onProcs>>m.own&1 != 0 {
 			m.before = SchedWakeup
 		} else if m.own != ready {
 			m.before = m.own
@@ -421,7 +421,7 @@ func (o *observer) Range(e *timeline.Span) {
 		return
 	}
 	open := &o.world
-	if worldIsGC(e.Name) {
+	if strings.HasPrefix(e.Name, worldRange+"GC") {
 		open = &o.worldGC
 	}
 	if e.Begin {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/byindex"
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -170,9 +169,6 @@ func (s *survey) Metric(t timeline.Time, name string, value uint64, _ bool) {
 
 func (s *survey) End(t timeline.Time) { s.end = t }
 
-// Wall returns the time that the run took.
-func (s *survey) Wall() time.Duration { return time.Duration(s.end - s.begin) }
-
 // Workers returns the given selector, or the automatic choice if none was given. It fails if no
 // choice is possible: no start function has two goroutines that lived at the same time.
 func (s *survey) Workers() (selector, error) {
@@ -192,17 +188,12 @@ func (s *survey) Workers() (selector, error) {
 	if s.all.peak == 0 {
 		return selector{}, errors.New("no goroutine of the program has a name: name the workers")
 	}
-	if names := s.stages(); len(names) > 0 {
-		return byExactFunctions(names...), nil
+	// The stages of a pipeline have one goroutine each. The lane of main would wait for them.
+	stages := s.names(func(name string, g *surveyGroup) bool { return name != "" && g.running*20 >= s.all.running })
+	if len(stages) > 0 {
+		return byExactFunctions(stages...), nil
 	}
 	return everyWorker, nil
-}
-
-// stages returns the start functions that ran for at least a twentieth of the program's running
-// time: those of a pipeline, if they have one goroutine each. Without this threshold, the lane of
-// main would wait for them.
-func (s *survey) stages() []string {
-	return s.names(func(name string, g *surveyGroup) bool { return name != "" && g.running*20 >= s.all.running })
 }
 
 // names returns the start functions that are chosen, in alphabetical order.

@@ -229,8 +229,6 @@ func (g *Goroutine) InRange(name string) bool {
 	return g.Extra != nil && slices.ContainsFunc(g.Extra.ranges, func(r openRange) bool { return r.name == name })
 }
 
-func (g *Goroutine) setStart(s *start) { g.start, g.Start, g.Kind = s, s.name, s.kind }
-
 // coroutineStart is the start function of the coroutines of iter.Pull, which run the program's
 // iterators.
 const coroutineStart = "runtime.corostart"

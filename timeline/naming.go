@@ -715,7 +715,8 @@ func (r *replay) setName(g *Goroutine, l *localG) bool {
 		if l.name < 0 {
 			return false
 		}
-		g.setStart(r.startAt(l.name))
+		s := r.startAt(l.name)
+		g.start, g.Start, g.Kind = s, s.name, s.kind
 	}
 	if g.Kind != Application {
 		return g.rename(g.Start)

@@ -128,14 +128,6 @@ func timeOf(units, frequency uint64) Time {
 	return Time(float64(units) * (1 / (float64(frequency) / 1e9)))
 }
 
-// missing returns the error for a part without generations.
-func (s *selector) missing() error {
-	if s.skipped == 0 {
-		return nil
-	}
-	return fmt.Errorf("there is no generation %d: the trace has %s", s.part.First, format.Plural(s.skipped, "generation", "generations"))
-}
-
 // skip accounts for skipped generations before the first one is replayed.
 func (r *replay) skip(g *generation, d *decoded) {
 	if r.begun || g.skipped == 0 {

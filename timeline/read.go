@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/background"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
@@ -248,8 +249,8 @@ func (p *pass) wrong(err error) error {
 func (p *pass) all() error {
 	err := p.run()
 	if err == nil && !p.replay.begun {
-		if p.sel != nil {
-			err = p.sel.missing()
+		if p.sel != nil && p.sel.skipped > 0 {
+			err = fmt.Errorf("there is no generation %d: the trace has %s", p.opt.Part.First, format.Plural(p.sel.skipped, "generation", "generations"))
 		}
 		err = p.wrong(cmp.Or(err, errors.New("the trace has a header but no events; a trace is complete only after trace.Stop")))
 	}

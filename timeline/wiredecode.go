@@ -37,7 +37,9 @@ func (wd *wireDecoder) decode(open func() io.Reader) *decoded {
 		return &decoded{err: readerError(err)}
 	}
 	d, _ := wd.decodeSafely(data.b, wireformat.Options{Version: version})
-	data.release()
+	if cap(data.b) <= maxPooled {
+		bufferPool.Put(data)
+	}
 	if d.err != nil && errors.As(d.err, new(*wireformat.Error)) {
 		return wd.instead(d, open)
 	}
@@ -72,12 +74,6 @@ var bufferPool = sync.Pool{New: func() any { return new(buffer) }}
 
 // maxPooled bounds the size of buffers that are reused.
 const maxPooled = 64 << 20
-
-func (b *buffer) release() {
-	if cap(b.b) <= maxPooled {
-		bufferPool.Put(b)
-	}
-}
 
 // load reads all bytes of the generation.
 func (wd *wireDecoder) load(r io.Reader) (*buffer, error) {

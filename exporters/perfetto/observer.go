@@ -48,13 +48,6 @@ type processor struct {
 	inner stack         // runtime ranges
 }
 
-func (o *observer) init(w *writer) {
-	*o = observer{
-		w: w, groups: map[string]*group{}, threads: map[int64]bool{}, procs: map[int32]*processor{},
-		gauges: map[string]uint64{}, spans: map[string]*stack{}, tasks: taskLanes{open: map[uint64]int{}},
-	}
-}
-
 // Begin implements [timeline.Observer]. It describes the tracks of the whole program.
 func (o *observer) Begin(t timeline.Time, _ int) {
 	o.now, o.begun = t, true

@@ -102,7 +102,10 @@ func newWriter(w io.Writer, name string) *writer {
 		},
 		chains: map[*timeline.Stack]string{},
 	}
-	out.observer.init(out)
+	out.observer = observer{
+		w: out, groups: map[string]*group{}, threads: map[int64]bool{}, procs: map[int32]*processor{},
+		gauges: map[string]uint64{}, spans: map[string]*stack{}, tasks: taskLanes{open: map[uint64]int{}},
+	}
 	return out
 }
 

@@ -59,8 +59,9 @@ func (m *model) boxes(p plot, c oneGraph, label, capWidth float64) (out []shape)
 		}
 		out = append(out, one)
 	}
-	if c.graph.Idle > 0 {
-		out = append(out, drawIdle(idle, c.graph, capWidth))
+	if g := c.graph; g.Idle > 0 {
+		title := "idle: no goroutine ran for " + format.Duration(g.Idle) + " (" + format.Percent(g.Idle, g.Wall) + ")"
+		out = append(out, &group{title: title, shapes: idleShapes(idle, capWidth)})
 	}
 	return out
 }
@@ -74,12 +75,7 @@ func (b placedBox) draw(g *bottle.Graph) *group {
 	return out
 }
 
-// drawIdle draws the box of width 0.
-func drawIdle(r rect, g *bottle.Graph, capWidth float64) *group {
-	return &group{title: "idle: no goroutine ran for " + format.Duration(g.Idle) + " (" + format.Percent(g.Idle, g.Wall) + ")", shapes: idleShapes(r, capWidth)}
-}
-
-// idleShapes returns a dashed line as high as a rectangle, with a cap.
+// idleShapes draws the box of width 0: a dashed line as high as a rectangle, with a cap.
 func idleShapes(r rect, capWidth float64) []shape {
 	return []shape{lines{segments: []segment{{r.x, r.y + r.h, r.x, r.y}}, stroke: themed(muted), width: 1.6, dash: 3},
 		lines{segments: []segment{{r.x - capWidth, r.y, r.x + capWidth, r.y}}, stroke: themed(muted), width: 1.6}}

@@ -103,13 +103,6 @@ func barLabel(s *speedup.Stack) string {
 	return strconv.Itoa(s.N)
 }
 
-func (m *stackModel) title() string {
-	if len(m.stacks) == 1 {
-		return "Speedup stack"
-	}
-	return "Speedup stacks"
-}
-
 // sentence returns the result of the bar with the largest N.
 func (m *stackModel) sentence() string { return m.widest().Sentence() }
 
@@ -154,7 +147,11 @@ func (m *stackModel) draw() *Drawing {
 	if line := left + room(m.sentence(), subtitleSize, false) + margin; line < 900 {
 		width = max(width, line) // avoid a single word on the last line
 	}
-	d, y := newPage(m.opt, m.title(), m.sentence(), m.describe(), left, width)
+	title := "Speedup stacks"
+	if len(m.stacks) == 1 {
+		title = "Speedup stack"
+	}
+	d, y := newPage(m.opt, title, m.sentence(), m.describe(), left, width)
 	p.y = y + 14
 	d.add(m.chart(&p)...)
 	table, _ := legend.draw(p.x+p.w+gap, p.y-4+0.7*legend.rowHeight, width-margin)

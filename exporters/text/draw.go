@@ -44,7 +44,7 @@ func drawBottle(m *model, width int) string {
 	}
 	label := newLabels(m)
 	p := newPlot(m, min(width*11/20, max(width*2/5, width-len(gutter)-label.width()), maxColumns))
-	label.shrink(width - p.columns - len(gutter))
+	label.name -= max(0, label.width()-(width-p.columns-len(gutter))) // longer names are truncated
 	var lines []string
 	if idle := m.graph.Idle; idle > 0 {
 		lines = append(lines, p.column(idle, label.text("idle", idle, ""))...)
@@ -198,9 +198,6 @@ func newLabels(m *model) *labels {
 }
 
 func (l *labels) width() int { return l.name + len("  ") + l.share + len(" 100%") }
-
-// shrink truncates the names so that the labels are at most width wide.
-func (l *labels) shrink(width int) { l.name -= max(0, l.width()-width) }
 
 func (l *labels) text(name string, share time.Duration, attribute string) string {
 	name = left(fit(name, l.name), l.name)

@@ -41,13 +41,10 @@ func WriteStacks(w io.Writer, stacks []*speedup.Stack, opt Options) error {
 		writeColumns(&b, shown, t.style)
 	}
 	if stacks[0].Workers.Selector != "" {
-		b.WriteString("\n" + t.style.paintLines(dim, wrap(clean(workersLine(most)), opt.Width, 0)) + "\n")
+		workers := "Workers: " + most.Workers.String() + ". Parts are in units of the speed-up; they sum to N."
+		b.WriteString("\n" + t.style.paintLines(dim, wrap(clean(workers), opt.Width, 0)) + "\n")
 	}
 	return emit(w, b.String()+t.style.warnings(chart.Warnings(stacks), opt.Width))
-}
-
-func workersLine(s *speedup.Stack) string {
-	return "Workers: " + s.Workers.String() + ". Parts are in units of the speed-up; they sum to N."
 }
 
 // stackTable is the table of the components.

@@ -27,9 +27,15 @@ type Mode struct {
 // bottle.Recorder, and continuous analysis.
 func all() []Mode {
 	return []Mode{
-		{Name: "flight", Start: flight},
+		{Name: "flight", Start: func() (func(), error) {
+			f := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: 5 * time.Second, MaxBytes: 32 << 20})
+			return f.Stop, f.Start()
+		}},
 		{Name: "nothing", Start: func() (func(), error) { return func() {}, nil }},
-		{Name: "recorder", Start: recorder},
+		{Name: "recorder", Start: func() (func(), error) {
+			var rec bottle.Recorder
+			return rec.Stop, rec.Start()
+		}},
 		continuous(),
 	}
 }
@@ -50,16 +56,6 @@ func choose(names string) ([]Mode, error) {
 		chosen = append(chosen, modes[i])
 	}
 	return chosen, nil
-}
-
-func flight() (func(), error) {
-	f := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: 5 * time.Second, MaxBytes: 32 << 20})
-	return f.Stop, f.Start()
-}
-
-func recorder() (func(), error) {
-	var rec bottle.Recorder
-	return rec.Stop, rec.Start()
 }
 
 // recording records an execution trace and counters; nil means the default ones.
