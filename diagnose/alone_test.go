@@ -1094,6 +1094,45 @@ func TestTimerBesideTheCause(t *testing.T) {
 			t.Errorf("ran for %v: %s, of %d", ran, found[0].Title, len(found))
 		}
 	}
+	// If few requests come, it ends more of these times than they do.
+	found := diagnose.New((&made{rows: []ledger.Row{
+		{Category: ledger.Outside, Group: "net/http.(*conn).serve", Site: timeline.Place{Func: "net/http.(*connReader).Read", File: "/go/src/net/http/server.go", Line: 7}, Wait: "network", Beside: ledger.None, Time: 200 * ms, Count: 9},
+		{Category: ledger.Outside, Group: "main.expire", Site: placeOf("main.expire", 3), Wait: "select", Beside: ledger.None, Time: 1600 * ms, Count: 99},
+	}, waits: []contention.Wait{{Kind: contention.SelectKind, Waiter: contention.Party{Group: "main.expire", Stack: stackOf("main.expire", 3)}, Contentions: 99}}}).results(t)).Findings
+	if want := "Nothing to do for 90% of the capacity: processors were idle until requests came from the network."; found[0].Title != want {
+		t.Errorf("%s, want %s", found[0].Title, want)
+	}
+}
+
+// Of a server's waits, those for requests are of their own kind, and come after what its goroutines
+// wait for in turn.
+func TestRequestsAreNotWhatHandlersWaitFor(t *testing.T) {
+	const ms, serve = time.Millisecond, "net/http.(*conn).serve"
+	limited := contention.Wait{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: serve, Stack: stackOf("main.limited", 4)}, Owner: contention.Party{Group: "main.refill", Stack: stackOf("main.refill", 9)}, Waited: 50 * time.Second, Blamed: 50 * time.Second, Contentions: 99}
+	read := timeline.Place{Func: "net/http.(*connReader).Read", File: "/go/src/net/http/server.go", Line: 7}
+	var got []string
+	for _, f := range diagnose.New((&made{
+		rows: []ledger.Row{
+			{Category: ledger.Outside, Group: serve, Site: read, Wait: "network", Beside: ledger.None, Time: 700 * ms, Count: 9},
+			{Category: ledger.Outside, Group: serve, Site: placeOf("main.query", 3), Wait: "network", Beside: ledger.None, Time: 600 * ms, Count: 9},
+			{Category: ledger.Outside, Group: "main.refill", Site: placeOf("main.refill", 8), Wait: "select", Beside: ledger.None, Time: 500 * ms, Count: 99},
+		},
+		boxes: []bottle.Box{{Kind: bottle.Application, Group: serve, Goroutines: 64, Sites: map[string][]bottle.Site{
+			"chan-receive": {{Func: "main.limited", File: "/src/main.go", Line: 4, Time: 50 * time.Second}},
+			"network":      {{Func: read.Func, File: read.File, Line: 7, Time: 10 * time.Second}, {Func: "main.query", File: "/src/main.go", Line: 3, Time: 2 * time.Second}},
+		}}},
+		waits: []contention.Wait{limited}, pairs: []contention.Wait{limited},
+	}).results(t)).Findings {
+		got = append(got, f.Title)
+	}
+	want := []string{
+		"Waiting for a timer at main.refill main.go:8 left 25% of the capacity idle.",
+		"Waiting for requests from the network left 35% of the capacity idle.",
+		"Waiting for the network at main.query main.go:3 left 30% of the capacity idle (2.00 at a time).",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
 }
 
 // Goroutines that wait at two places in turn are limited where most of them wait, not where they wait

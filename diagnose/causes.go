@@ -649,7 +649,8 @@ func (d *diagnosis) areFew(group string) bool {
 }
 
 // mergeSites adds up the causes of one kind if no place has two thirds of their total. Long system
-// calls are of one kind if the program calls the same function for them.
+// calls are of one kind if the program calls the same function for them. Waits of a server for
+// requests are of their own kind.
 func (d *diagnosis) mergeSites(kind verdict.Kind) {
 	same := map[string][]*cause{}
 	for _, c := range d.causes {
@@ -657,6 +658,8 @@ func (d *diagnosis) mergeSites(kind verdict.Kind) {
 			callee := ""
 			if kind == Blocking {
 				callee = d.l.Rows[c.rows[0]].Callee
+			} else if d.forRequests(c) {
+				callee = "requests"
 			}
 			same[callee] = append(same[callee], c)
 		}
@@ -918,10 +921,11 @@ func (d *diagnosis) mergeBeside() {
 }
 
 // mergeBackground adds timers and sleeps of goroutines that do next to nothing, and wake no others, to
-// the largest cause that sets the pace of the others: something else would have ended these waits.
+// the wait of a server for requests or else to the largest cause that may set the pace of the others:
+// something else would have ended these waits.
 func (d *diagnosis) mergeBackground() {
 	var small []*cause
-	var into *cause
+	var into, requests *cause
 	for _, c := range d.causes {
 		switch c.kind {
 		case Sleep, Timer:
@@ -934,10 +938,15 @@ func (d *diagnosis) mergeBackground() {
 			if into == nil || c.lost > into.lost {
 				into = c
 			}
+			if d.forRequests(c) {
+				requests = c
+			}
 		}
 	}
 	for _, c := range small {
-		if into != nil && into.lost > c.lost {
+		if requests != nil {
+			requests.take(c)
+		} else if into != nil && into.lost > c.lost {
 			into.take(c)
 		}
 	}
@@ -1237,12 +1246,16 @@ func (d *diagnosis) forProgram(r *ledger.Row) bool {
 	return symbol.IsProgram(r.Group, "") || d.own(r.Site) || slices.ContainsFunc(r.Callers, d.own)
 }
 
-// betweenRequests reports whether the goroutines of a server ran beside a processor that was idle
-// until it read from another connection, and two or more connections waited for a request, on
-// average. A server starts a goroutine for each request that reads ahead, which ends such times, too.
+// betweenRequests reports whether a processor was idle until a server read from a connection, and two
+// or more connections waited for a request, on average; but not if goroutines ran beside it that only
+// run one at a time. A server starts a goroutine for each request that reads ahead, which ends such
+// times, too.
 func (d *diagnosis) betweenRequests(r *ledger.Row) bool {
+	if !strings.HasPrefix(r.Site.Func, "net/http.(*connReader).") || r.Locked > r.Time/2 || d.idleConns() < 2 {
+		return false
+	}
 	b := d.boxes[d.called(r.Beside)]
-	return b != nil && strings.HasPrefix(r.Site.Func, "net/http.(*connReader).") && r.Locked <= r.Time/2 && b.SelfParallelism >= 1.05 && d.idleConns() >= 2
+	return b == nil || b.SelfParallelism >= 1.05
 }
 
 // idleConns returns how many connections of net/http servers waited for a request, on average.

@@ -188,7 +188,8 @@ func ratio(a, b time.Duration) float64 {
 // Goroutines that are too short come before the findings on the collector, the scheduler and
 // those that wait for them, which they cause. If goroutines run for as short as it takes to
 // switch between them, or yield, most of their running is switching, too. A lock with a queue
-// costs more than the processors that it kept idle. The collector takes nothing from the program
+// costs more than the processors that it kept idle. Waits of a server for requests, unless it had
+// nothing else to do, come after what the program can change. The collector takes nothing from the program
 // on processors that are idle, nor while the operating system lets it wait for the world to stop.
 // What package testing and the tracer do comes last.
 func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
@@ -207,6 +208,8 @@ func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 		if _, short := d.shortSlices(); short {
 			return f.Lost + d.of[ledger.Code]/4
 		}
+	case f.Kind == Network && d.forRequests(c): // not the program's
+		return d.byWaits(c) / 2
 	case c.kind == Sleep, c.kind == Timer, c.kind == Network:
 		return d.byWaits(c)
 	case c.kind == Tracing, c.kind == Collector && d.asksInTests(), c.kind == Runtime && !slices.ContainsFunc(f.Where, d.own) && d.finalizers() < c.lost/2:
@@ -219,24 +222,31 @@ func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 // turn do so for most of the time where most of them wait, not where they wait most often, which ends
 // most idle times.
 func (d *diagnosis) byWaits(c *cause) time.Duration {
-	group := func(c *cause) string { return d.starts(d.called(d.l.Rows[c.rows[0]].Group)) }
-	number := func(c *cause) float64 {
-		if d.forRequests(c) {
-			return d.idleConns()
+	group := func(c *cause) (name string, number float64) {
+		top := d.l.Rows[c.rows[0]].Group
+		by := d.servedBy(top)
+		switch n := d.waitedFrom(by.place); {
+		case d.forRequests(c):
+			return d.starts(d.called(top)), d.idleConns()
+		case c.kind != Network && d.own(by.place) && n >= 0.5:
+			return d.starts(d.called(by.group)), n
 		}
-		return d.atATime(c)
+		return d.starts(d.called(top)), d.atATime(c)
 	}
+	name, number := group(c)
 	var all time.Duration
 	var waiting float64
 	for _, other := range d.causes {
-		if (other.kind == Sleep || other.kind == Timer || other.kind == Network) && group(other) == group(c) {
-			if number(other) == 0 {
-				return c.lost
-			}
-			all, waiting = all+other.lost, waiting+number(other)
+		if other.kind != Sleep && other.kind != Timer && other.kind != Network {
+			continue
+		}
+		if its, n := group(other); its == name && n > 0 {
+			all, waiting = all+other.lost, waiting+n
+		} else if its == name {
+			return c.lost // unknown
 		}
 	}
-	return time.Duration(float64(all) * number(c) / waiting)
+	return time.Duration(float64(all) * number / waiting)
 }
 
 // split moves findings that cost nothing but are certain to the front: goroutines that never end,

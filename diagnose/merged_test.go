@@ -53,8 +53,9 @@ func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
 		}, nil, "Nothing to do for 75% of the capacity: processors were idle until requests came from the network.", 150},
 		{"a server that is not all that waits", []ledger.Row{
 			{Category: ledger.Outside, Group: "net/http.(*conn).serve", Wait: "network", Site: timeline.Place{Func: "net/http.(*connReader).Read", File: "server.go", Line: 1}, Beside: ledger.None, Time: 60, Count: 9},
-			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 9), Beside: ledger.None, Time: 50, Count: 9},
-			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 19), Beside: ledger.None, Time: 40, Count: 9},
+			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 9), Beside: ledger.None, Time: 29, Count: 9},
+			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 19), Beside: ledger.None, Time: 29, Count: 9},
+			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 29), Beside: ledger.None, Time: 29, Count: 9},
 		}, nil, "Waiting for requests from the network left 30% of the capacity idle.", 60},
 	} {
 		l := &ledger.Ledger{Wall: 100 * ms, Procs: 2, Capacity: 200 * ms}

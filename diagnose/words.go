@@ -519,7 +519,7 @@ func (d *diagnosis) fewerCalls(c *cause) string {
 	switch {
 	case r != nil && writesOut(r):
 		return moreCalls(r)
-	case r != nil && c.kind == Syscalls && strings.HasPrefix(r.Site.Func, "net/http."):
+	case r != nil && c.key == (key{kind: Syscalls}) && strings.HasPrefix(r.Site.Func, "net/http."):
 		return "Each request takes some: send fewer that do more each."
 	case r != nil && (r.Callee == "os.ReadFile" || r.Callee == "os.WriteFile") || r != nil && slices.ContainsFunc(byName, func(part string) bool { return strings.Contains(r.Call, part) }):
 		several := ""
@@ -1073,7 +1073,11 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 				did += ", for one that waits (" + string(c.inside[0].kind) + ") at " + c.inside[0].place.String()
 			}
 		}
-		f.Advice = "While others waited, its owners " + did + ". " + f.Advice
+		who := "its owners "
+		if fn := d.releases(c.place); fn != "" && fn != c.place.Func {
+			who += "(most in " + format.Func(fn) + ") "
+		}
+		f.Advice = "While others waited, " + who + did + ". " + f.Advice
 	case len(c.inside) > 0:
 		waited = true
 		f.Advice = "Its owners waited themselves (" + string(c.inside[0].kind) + ") at " + under.String() + ". " + f.Advice
