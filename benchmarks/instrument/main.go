@@ -13,13 +13,14 @@
 // One more run takes the block profile and the mutex profile of the runtime beside the recording.
 // They are compared with the times for which the recording shows call sites blocked for locks, and
 // with what the mutex profile's definition makes of its waits for each function that releases a
-// lock. A site agrees if the two sums differ by at most 3 % and 10 µs a wait. Those that do not are
-// listed if the environment has SITES=1.
+// lock. A site agrees if the two sums differ by at most 3 % and 1 µs a wait. Those that do not are
+// listed if the environment has SITES=1. With -waits, this run is the only one.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log"
 	"os"
@@ -40,15 +41,22 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
+var waits = flag.Bool("waits", false, "only compare the waits with the profiles of the runtime")
+
 func main() {
 	instrument.Wrapped()
 	log.SetFlags(0)
-	args := os.Args[1:]
+	flag.Parse()
+	args := flag.Args()
 	if len(args) == 0 || len(args)%3 != 0 {
-		log.Fatal("usage: instrument [DIR PACKAGE FLAGS]...")
+		log.Fatal("usage: instrument [-waits] [DIR PACKAGE FLAGS]...")
 	}
-	fmt.Println("| package | tests | as it is | tasks | locks | both | warm build | waits for locks | exact | unattributed | block profile | mutex profile |")
-	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|")
+	compared := "waits for locks | exact | unattributed | block profile | mutex profile |"
+	if *waits {
+		fmt.Println("| package | " + compared + "\n|---|---|---|---|---|---|")
+	} else {
+		fmt.Println("| package | tests | as it is | tasks | locks | both | warm build | " + compared + "\n|---|---|---|---|---|---|---|---|---|---|---|---|")
+	}
 	var took, wall overheads // the medians of the cases
 	var warm []float64
 	for c := range slices.Chunk(args, 3) {
@@ -58,9 +66,15 @@ func main() {
 			continue
 		}
 		fmt.Println(r.row)
+		if *waits {
+			continue
+		}
 		warm = append(warm, r.warm)
 		took.addMedians(&r.took)
 		wall.addMedians(&r.wall)
+	}
+	if *waits {
+		return
 	}
 	fmt.Printf("| **median** | | | %s | %.2f× |\n", took.String(), median.Of(warm).Median)
 	fmt.Printf("| **median, elapsed time** | | | %s | |\n", wall.String())
@@ -114,8 +128,13 @@ func (r *result) measure(dir, pkg string, flags []string) error {
 	if err := os.Chdir(dir); err != nil {
 		return err
 	}
+	at := filepath.Join(dir, pkg)
+	builds := 6
+	if *waits {
+		builds = 1
+	}
 	var warm []float64
-	for i := range 6 {
+	for i := range builds {
 		began := time.Now()
 		if err := build(exec.Command("go", "test", "-c", "-vet=off", "-o", plain, pkg)); err != nil {
 			return err
@@ -132,11 +151,10 @@ func (r *result) measure(dir, pkg string, flags []string) error {
 			warm = append(warm, time.Since(between).Seconds()/between.Sub(began).Seconds())
 		}
 	}
-	at := filepath.Join(dir, pkg)
 	var as, traced, recorded []run
 	var seconds []float64
 	began := time.Now()
-	for i := 0; i < 3 || i < 7 && time.Since(began) < 30*time.Second; i++ {
+	for i := 0; !*waits && (i < 3 || i < 7 && time.Since(began) < 30*time.Second); i++ {
 		as = append(as, test(at, plain, "", flags))
 		traced = append(traced, test(at, plain, "", append([]string{"-test.trace=" + filepath.Join(traces, "plain")}, flags...)))
 		recorded = append(recorded, test(at, changed, traces, flags))
@@ -153,6 +171,10 @@ func (r *result) measure(dir, pkg string, flags []string) error {
 	agreement, err := compare(traces)
 	if err != nil {
 		return err
+	}
+	if *waits {
+		r.row = fmt.Sprintf("| %s %s `%s` | %s |", filepath.Base(dir), pkg, strings.Join(flags, " "), agreement)
+		return nil
 	}
 	r.warm = median.Of(warm).Median
 	r.row = fmt.Sprintf("| %s %s `%s` | %s | %.2f s | %s | %.2f× | %s |", filepath.Base(dir), pkg, strings.Join(flags, " "),
@@ -310,9 +332,9 @@ func agreement(name string, lines bool, ours mutexprofile.Times, unknown map[str
 	return fmt.Sprintf("%d, %s; %s", n, short(total), percent(near, total)), nil
 }
 
-// perWait is by how much a wait may differ from that in a profile: taking the call chain for the
-// mutex profile comes between the time in that profile and the wake-up in the trace.
-const perWait = 10 * time.Microsecond
+// perWait is by how much a wait may differ from that in a profile: the trace has it from when its call
+// chain was taken.
+const perWait = time.Microsecond
 
 type delay struct {
 	time time.Duration

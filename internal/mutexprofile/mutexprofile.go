@@ -5,6 +5,7 @@ package mutexprofile
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,11 +21,20 @@ type Observer struct {
 
 	parks []*park
 	waits map[int64]*wait // by goroutine: the one that began last
+	exits map[owner][]timeline.Time
+}
+
+// owner is a goroutine as the owner of a lock.
+type owner struct {
+	g    int64
+	lock string
 }
 
 // park is the time for which a goroutine was blocked once.
 type park struct {
 	start, end   timeline.Time
+	left         timeline.Time // when the owner that ended it began to release the lock
+	waker        int64
 	semaphore    string // in the lock
 	reader       bool
 	waits, wakes string
@@ -48,7 +58,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	}
 	switch t.Wait {
 	case timeline.WaitMutex, timeline.WaitRWMutexWriter, timeline.WaitRWMutexReader, timeline.WaitOnce:
-		o.add(t.G.ID, &park{start: t.Start, end: t.End, semaphore: t.Stack.Frames[0].Func,
+		o.add(t.G.ID, &park{start: t.Start, end: t.End, waker: t.Waker.ID, semaphore: t.Stack.Frames[0].Func,
 			reader: t.Wait == timeline.WaitRWMutexReader, waits: o.Waits(t.Stack), wakes: o.Wakes(t.WakerStack)})
 	}
 }
@@ -67,14 +77,25 @@ func (o *Observer) add(g int64, p *park) {
 
 // Log implements [timeline.Observer]. Package contention/internal/waitlog documents the messages.
 func (o *Observer) Log(m *timeline.Log) {
-	lock, ok := strings.CutPrefix(m.Message, "1 l ")
-	if m.Category != "bottleneck.lock" || m.G == nil || !ok {
+	f := strings.Fields(m.Message)
+	if m.Category != "bottleneck.lock" || m.G == nil || len(f) < 3 {
 		return
 	}
 	if o.waits == nil {
-		o.waits = map[int64]*wait{}
+		o.waits, o.exits = map[int64]*wait{}, map[owner][]timeline.Time{}
 	}
-	o.waits[m.G.ID] = &wait{lock: lock}
+	switch f[1] {
+	case "l":
+		o.waits[m.G.ID] = &wait{lock: f[2]}
+	case "x":
+		if len(f) < 6 {
+			return
+		}
+		if ago, err := strconv.ParseInt(f[5], 36, 64); err == nil {
+			of := owner{m.G.ID, f[3]}
+			o.exits[of] = append(o.exits[of], m.Time-timeline.Time(ago))
+		}
+	}
 }
 
 // Times has the time in a profile by call chain. In Least, a goroutine that was woken and blocks
@@ -109,7 +130,9 @@ func (o *Observer) block(stay bool) map[string]time.Duration {
 // Mutex returns the time that the mutex profile has, by call chain that wakes. It returns in unknown
 // how many goroutines each has woken whose waits are not recorded, so that their locks are unknown.
 //
-// A wake-up is charged as in semrelease1 of runtime/sema.go, with the wait of the first goroutine in
+// A wake-up is charged as in semrelease1 of runtime/sema.go, before the runtime takes call chains for
+// the profile and for the trace: when the owner leaves, by its message, or after it has woken another
+// goroutine. If an owner has no message, it is the time of the wake-up in the trace. It is charged with the wait of the first goroutine in
 // the queue of the semaphore, and n times the mean of its wait and that of the last one, for the n
 // others; both since the wake-up before. In semaRoot.dequeue, "if t.waiters > 1 { t.waiters-- }"
 // keeps n at 1 when only one goroutine remains, which has no others. So the wait of the last one is
@@ -132,12 +155,19 @@ func (o *Observer) mutex(stay bool) (charged map[string]time.Duration, unknown m
 	}
 	charged, unknown = map[string]time.Duration{}, map[string]int{}
 	var events []event
+	woke := map[int64]timeline.Time{} // by goroutine: when it last woke another one
 	for _, p := range o.parks {
 		if p.of == nil {
 			unknown[p.wakes]++
 			continue
 		}
-		events = append(events, event{p.start, p}, event{p.end, p})
+		p.left = p.end
+		exits := o.exits[owner{p.waker, p.of.lock}]
+		if i, _ := slices.BinarySearch(exits, p.end); i > 0 && exits[i-1] > p.start {
+			p.left = max(exits[i-1], woke[p.waker])
+		}
+		woke[p.waker] = p.end
+		events = append(events, event{p.start, p}, event{p.left, p})
 	}
 	slices.SortStableFunc(events, func(x, y event) int { return cmp.Compare(x.at, y.at) })
 	semaphores := map[string]*semaphore{}
@@ -171,7 +201,7 @@ func (o *Observer) mutex(stay bool) (charged map[string]time.Duration, unknown m
 		}
 		// The first call of Mutex.Lock queues behind all others, but may find a token and
 		// not block. A later one, after a lost race, queues before them.
-		first := len(s.queue) == 0 || e.end < s.queue[0].end
+		first := len(s.queue) == 0 || e.left < s.queue[0].left
 		e.since, e.late = e.at, first && !e.reader
 		// In the same call, it queues as before.
 		e.again = e.before != nil && (!e.late || stay && (len(s.queue) == 0 || e.before.late))
