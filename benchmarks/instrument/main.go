@@ -13,7 +13,7 @@
 // One more run takes the block profile and the mutex profile of the runtime beside the recording.
 // They are compared with the times for which the recording shows call sites blocked for locks, and
 // with what the mutex profile's definition makes of its waits for each function that releases a
-// lock. A site agrees if the two sums differ by at most 3 % and 1 µs a wait. Those that do not are
+// lock. A site agrees if the two sums differ by at most 3 %. Those that do not are
 // listed if the environment has SITES=1. With -waits, this run is the only one.
 package main
 
@@ -323,7 +323,7 @@ func agreement(name string, lines bool, ours mutexprofile.Times, unknown map[str
 	for site, d := range sites {
 		total += d.time
 		n += d.n
-		if float64(ours.Differ(site, d.time)) <= 0.03*float64(d.time)+float64(d.n)*float64(perWait) {
+		if float64(ours.Differ(site, d.time)) <= 0.03*float64(d.time) {
 			near += d.time
 		} else if os.Getenv("SITES") != "" {
 			log.Print(filepath.Base(name), " ", site, " ", d, ", ours ", ours.Least[site], " to ", ours.Most[site], ", unknown ", unknown[site])
@@ -331,10 +331,6 @@ func agreement(name string, lines bool, ours mutexprofile.Times, unknown map[str
 	}
 	return fmt.Sprintf("%d, %s; %s", n, short(total), percent(near, total)), nil
 }
-
-// perWait is by how much a wait may differ from that in a profile: the trace has it from when its call
-// chain was taken.
-const perWait = time.Microsecond
 
 type delay struct {
 	time time.Duration

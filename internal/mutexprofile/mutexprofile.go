@@ -22,6 +22,9 @@ type Observer struct {
 	parks []*park
 	waits map[int64]*wait // by goroutine: the one that began last
 	exits map[owner][]timeline.Time
+
+	// The latest message of an exit, and by how much the clock of the trace is before the other one.
+	latest, offset timeline.Time
 }
 
 // owner is a goroutine as the owner of a lock.
@@ -33,6 +36,7 @@ type owner struct {
 // park is the time for which a goroutine was blocked once.
 type park struct {
 	start, end   timeline.Time
+	asked        timeline.Time // when the goroutine logged that it waits; of a later park, the start
 	left         timeline.Time // when the owner that ended it began to release the lock
 	waker        int64
 	semaphore    string // in the lock
@@ -48,6 +52,7 @@ type park struct {
 // wait is a wait for a lock with all its parks.
 type wait struct {
 	lock   string
+	begin  timeline.Time
 	latest *park
 }
 
@@ -66,8 +71,12 @@ func (o *Observer) Transition(t *timeline.Transition) {
 // add adds a park to the wait of a goroutine that began last.
 func (o *Observer) add(g int64, p *park) {
 	o.parks = append(o.parks, p)
+	p.asked = p.start
 	if p.of = o.waits[g]; p.of == nil {
 		return
+	}
+	if p.of.latest == nil {
+		p.asked = p.of.begin
 	}
 	if before := p.of.latest; before != nil && before.semaphore == p.semaphore {
 		p.before = before
@@ -86,21 +95,36 @@ func (o *Observer) Log(m *timeline.Log) {
 	}
 	switch f[1] {
 	case "l":
-		o.waits[m.G.ID] = &wait{lock: f[2]}
+		o.waits[m.G.ID] = &wait{lock: f[2], begin: m.Time}
 	case "x":
 		if len(f) < 6 {
 			return
 		}
-		if ago, err := strconv.ParseInt(f[5], 36, 64); err == nil {
-			of := owner{m.G.ID, f[3]}
-			o.exits[of] = append(o.exits[of], m.Time-timeline.Time(ago))
+		sent, err := strconv.ParseInt(f[2], 36, 64)
+		ago, err2 := strconv.ParseInt(f[5], 36, 64)
+		if err != nil || err2 != nil {
+			return
 		}
+		of := owner{m.G.ID, f[3]}
+		o.exits[of] = append(o.exits[of], o.timeOf(m.Time, sent)-timeline.Time(ago))
 	}
 }
 
-// Times has the time in a profile by call chain. In Least, a goroutine that was woken and blocks
-// again asks for the semaphore anew whenever the trace does not show that it stays in its call of
-// semacquire1, and in Most it stays.
+// timeOf returns the time at which a message was sent, by the clock of the trace. It is in the trace
+// later, by the least time that other messages near it took. The clocks differ by at most 20 ppm.
+func (o *Observer) timeOf(in timeline.Time, sent int64) timeline.Time {
+	off := in - timeline.Time(sent)
+	if o.latest != 0 {
+		off = min(off, o.offset+(in-o.latest)/50_000)
+	}
+	o.latest, o.offset = in, off
+	return timeline.Time(sent) + off
+}
+
+// Times has the time in a profile by call chain. In Least, a wait begins when the trace has the
+// goroutine as blocked, and a goroutine that was woken and blocks again asks for the semaphore anew
+// whenever the trace does not show that it stays in its call of semacquire1. In Most, it stays, and
+// the wait begins with its message: the runtime takes the time for the profiles in between.
 type Times struct{ Least, Most map[string]time.Duration }
 
 // Differ returns by how much a time in a profile is off what it may be.
@@ -114,11 +138,14 @@ func (t Times) Differ(by string, d time.Duration) time.Duration {
 // as one.
 func (o *Observer) Block() Times { return Times{o.block(false), o.block(true)} }
 
-func (o *Observer) block(stay bool) map[string]time.Duration {
-	o.mutex(stay)
+func (o *Observer) block(most bool) map[string]time.Duration {
+	o.mutex(most)
 	sum := map[string]time.Duration{}
 	for _, p := range o.parks {
 		from := p.start
+		if most {
+			from = p.asked
+		}
 		if p.again {
 			from = p.before.end
 		}
@@ -143,8 +170,8 @@ func (o *Observer) Mutex() (charged Times, unknown map[string]int) {
 	return charged, unknown
 }
 
-// mutex is Mutex if goroutines stay in their calls, or do not, where the trace does not show it.
-func (o *Observer) mutex(stay bool) (charged map[string]time.Duration, unknown map[string]int) {
+// mutex returns Most or Least of Mutex.
+func (o *Observer) mutex(most bool) (charged map[string]time.Duration, unknown map[string]int) {
 	type semaphore struct {
 		queue  []*park
 		others timeline.Time
@@ -167,7 +194,11 @@ func (o *Observer) mutex(stay bool) (charged map[string]time.Duration, unknown m
 			p.left = max(exits[i-1], woke[p.waker])
 		}
 		woke[p.waker] = p.end
-		events = append(events, event{p.start, p}, event{p.left, p})
+		begin := p.start
+		if most {
+			begin = p.asked
+		}
+		events = append(events, event{begin, p}, event{p.left, p})
 	}
 	slices.SortStableFunc(events, func(x, y event) int { return cmp.Compare(x.at, y.at) })
 	semaphores := map[string]*semaphore{}
@@ -204,7 +235,7 @@ func (o *Observer) mutex(stay bool) (charged map[string]time.Duration, unknown m
 		first := len(s.queue) == 0 || e.left < s.queue[0].left
 		e.since, e.late = e.at, first && !e.reader
 		// In the same call, it queues as before.
-		e.again = e.before != nil && (!e.late || stay && (len(s.queue) == 0 || e.before.late))
+		e.again = e.before != nil && (!e.late || most && (len(s.queue) == 0 || e.before.late))
 		if e.again {
 			e.since = e.before.since
 		}
