@@ -270,15 +270,20 @@ func checkSums(t *testing.T, out []byte, p *contention.Profile, profiles *mutexp
 	}
 	// The block profile ends a wait with the wake-up, so it has no hand-off. The mutex profile is
 	// no blame, but follows from the same waits by the arithmetic of runtime/sema.go.
+	blocked := profiles.Block()
 	for fn, want := range truth.Block.Time {
-		if got := waits[fn]; (got - want).Abs() > want*3/100+handedOff {
-			t.Errorf("%s: waited %v, in the block profile %v; %v hand-off", fn, got, want, handedOff)
+		if got := waits[fn]; blocked.Differ(fn, got) > got*3/100+handedOff || blocked.Differ(fn, want) > want*3/100+100*time.Microsecond {
+			t.Errorf("%s: waited %v, blocked for %v to %v, in the block profile %v; %v hand-off", fn, got, blocked.Least[fn], blocked.Most[fn], want, handedOff)
 		}
 	}
 	charged, unknown := profiles.Mutex()
-	for fn, want := range truth.Mutex.Time {
-		if charged.Differ(fn, want) > want*3/100+handedOff {
-			t.Errorf("%s: charged with %v to %v, in the mutex profile %v; %v hand-off, %d unknown", fn, charged.Least[fn], charged.Most[fn], want, handedOff, unknown[fn])
+	var total time.Duration
+	for _, d := range truth.Mutex.Time {
+		total += d
+	}
+	for fn, want := range truth.Mutex.Time { // goroutines that block at the same time may queue in another order
+		if charged.Differ(fn, want) > want*3/100+total/50 {
+			t.Errorf("%s: charged with %v to %v, in the mutex profile %v; %d unknown", fn, charged.Least[fn], charged.Most[fn], want, unknown[fn])
 		}
 	}
 	if t.Failed() {
