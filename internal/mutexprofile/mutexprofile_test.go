@@ -2,9 +2,11 @@ package mutexprofile
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"runtime"
 	"runtime/pprof"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -97,7 +99,7 @@ func observed(goroutines []int64, parks ...park) *Observer {
 	o := &Observer{}
 	for i, g := range goroutines {
 		if o.waits[g] == nil {
-			o.Log(&timeline.Log{G: &timeline.Goroutine{ID: g}, Category: "bottleneck.lock", Message: "1 l lock"})
+			o.Log(&timeline.Log{Time: parks[i].start, G: &timeline.Goroutine{ID: g}, Category: "bottleneck.lock", Message: "1 l lock"})
 		}
 		parks[i].semaphore = "s"
 		o.add(g, &parks[i])
@@ -133,6 +135,27 @@ func TestWokenInVain(t *testing.T) {
 	}
 	if want, got := map[string]time.Duration{"one": 110, "two": 50, "three": 60}, o.Block(); !maps.Equal(got.Least, want) || !maps.Equal(got.Most, want) {
 		t.Errorf("blocked %v, want %v", got, want)
+	}
+}
+
+// TestOwnerLeaves: a wait is charged from between its message and its park, until the owner left by
+// the clock of the lock. A message that is in the trace late does not change that.
+func TestOwnerLeaves(t *testing.T) {
+	o := &Observer{}
+	releaser, log := &timeline.Goroutine{ID: 9}, func(at timeline.Time, g int64, message string) {
+		o.Log(&timeline.Log{Time: at, G: &timeline.Goroutine{ID: g}, Category: "bottleneck.lock", Message: message})
+	}
+	exit := func(at timeline.Time, sent, left int64) {
+		log(at, releaser.ID, fmt.Sprint("1 x ", strconv.FormatInt(sent, 36), " lock 1 ", strconv.FormatInt(sent-left, 36), " 0"))
+	}
+	exit(5, 1003, 1000) // the other clock is 1000 before that of the trace, and the message 2 late
+	exit(7, 1007, 1001)
+	log(8, 1, "1 l lock")
+	o.add(1, &park{start: 10, end: 50, waker: releaser.ID, semaphore: "s", wakes: "first"})
+	exit(95, 1065, 1045) // 30 late
+	charged, _ := o.Mutex()
+	if least, most := charged.Least["first"], charged.Most["first"]; least != 35 || most != 37 {
+		t.Errorf("charged %v to %v, want 35 to 37", least, most)
 	}
 }
 
