@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,11 +39,7 @@ func (c *Capturer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, err.Error(), http.StatusForbidden)
 			return
 		}
-		reason := q.Get("reason")
-		if reason == "" {
-			reason = "request of " + r.RemoteAddr
-		}
-		if !c.Trigger(reason) {
+		if !c.Trigger(cmp.Or(q.Get("reason"), "request of "+r.RemoteAddr)) {
 			http.Error(w, fmt.Sprintf("suppressed: one capture in %v", c.opt.Every), http.StatusTooManyRequests)
 			return
 		}

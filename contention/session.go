@@ -3,6 +3,8 @@ package contention
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -103,10 +105,7 @@ func (s *session) forget() {
 
 // allAccounts returns the accounts, in no order. The caller holds s.mu.
 func (s *session) allAccounts() []*account {
-	accounts := make([]*account, 0, len(s.accounts)+1)
-	for _, a := range s.accounts {
-		accounts = append(accounts, a)
-	}
+	accounts := slices.Collect(maps.Values(s.accounts))
 	if s.others != nil {
 		accounts = append(accounts, s.others)
 	}

@@ -1,6 +1,7 @@
 package counters
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -84,9 +85,7 @@ func (c *collector) warn(format string, args ...any) {
 // for a part of the time.
 func (c *collector) step() {
 	const soonest, latest = time.Millisecond, 20 * time.Millisecond
-	if c.pause == 0 {
-		c.pause = latest / 4
-	}
+	c.pause = cmp.Or(c.pause, latest/4)
 	time.Sleep(c.pause)
 	if c.sampler == nil {
 		return

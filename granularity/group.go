@@ -1,6 +1,7 @@
 package granularity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -190,9 +191,7 @@ func (g *Group) Wait() error {
 func (g *Group) settle() {
 	g.rec = g.Recorder.or()
 	g.name = g.rec.poolName(g.Name)
-	if g.limited == 0 {
-		g.limited = unlimited
-	}
+	g.limited = cmp.Or(g.limited, unlimited)
 	g.name.limit(g.limited)
 }
 

@@ -1,6 +1,7 @@
 package granularity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -69,14 +70,11 @@ func (p *Pool) settle() {
 	if p.ready.Load() {
 		return
 	}
-	workers, queue := p.Workers, p.Queue
+	workers := p.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	if queue == 0 {
-		queue = 4 * workers
-	}
-	p.rec, p.tasks = p.Recorder.or(), make(chan job, max(queue, 0))
+	p.rec, p.tasks = p.Recorder.or(), make(chan job, max(0, cmp.Or(p.Queue, 4*workers)))
 	p.name = p.rec.poolName(p.Name)
 	p.name.limit(workers)
 	p.idle.L = &p.mu

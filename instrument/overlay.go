@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"embed"
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 )
 
 //go:embed std
@@ -133,16 +135,10 @@ func keep(dir, format string, text []byte) (name string, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
 	}
-	f, err := os.CreateTemp(dir, "*.tmp")
-	if err != nil {
-		return "", err
-	}
-	defer os.Remove(f.Name()) // fails after the renaming
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", err
-	}
-	return name, os.Rename(f.Name(), name)
+	return name, atomicfile.Write(name, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
 }
 
 // trim removes the files of the cache, in the directories for all toolchains, that no command has

@@ -295,9 +295,6 @@ var traceEndpoint = endpoint{
 }
 
 func (h *handler) trace(ctx context.Context, q query) (*snapshot.Buffer, error) {
-	d := q.seconds
-	if d == 0 {
-		d = longestTime // everything available
-	}
-	return h.recorded(ctx, max(d, time.Nanosecond))
+	// 0 means everything available.
+	return h.recorded(ctx, max(time.Nanosecond, cmp.Or(q.seconds, longestTime)))
 }

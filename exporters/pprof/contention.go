@@ -41,9 +41,7 @@ func Contention(p *contention.Profile, opt Options) (*profile.Profile, error) {
 	if p == nil {
 		return nil, errors.New("pprof: no contention profile")
 	}
-	if opt.View == "" {
-		opt.View = contention.OwnerView
-	}
+	opt.View = cmp.Or(opt.View, contention.OwnerView)
 	if err := contention.CheckView(opt.View); err != nil {
 		return nil, fmt.Errorf("pprof: %w", err)
 	}

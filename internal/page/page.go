@@ -2,6 +2,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,10 +118,7 @@ func (r *Reader) readTrace(ctx context.Context, in *input.Source, from io.Reader
 		opt.Want = bn.WantVerdict | bn.WantContention | bn.WantSpeedup
 		opt.Bottle.Group, opt.Speedup.MultiName = r.Group, input.Short(in.Label)
 		opt.Plan = func(opt *bn.Options, info *timeline.Info) {
-			window := r.Window
-			if window == 0 {
-				window = niceWindow(info.Duration())
-			}
+			window := cmp.Or(r.Window, niceWindow(info.Duration()))
 			opt.Bottle.Window, opt.Contention.Window, opt.Speedup.Window = window, window, window
 			inWindows = tracetasks.NewObserver(tracetasks.Options{Window: window})
 			opt.Observers = append(opt.Observers, inWindows, single)

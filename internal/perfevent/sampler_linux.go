@@ -1,6 +1,7 @@
 package perfevent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -43,10 +44,7 @@ func NewSampler(opt SamplerOptions) (*Sampler, []Refusal, error) {
 	if opt.Period <= 0 {
 		opt.Period = time.Millisecond
 	}
-	s := &Sampler{opt: opt, pid: opt.PID, ringBytes: 2 << 20, sources: map[uint64]source{}, readers: map[int][]*group{}}
-	if s.pid == 0 {
-		s.pid = os.Getpid()
-	}
+	s := &Sampler{opt: opt, pid: cmp.Or(opt.PID, os.Getpid()), ringBytes: 2 << 20, sources: map[uint64]source{}, readers: map[int][]*group{}}
 	var err error
 	if s.cpus, err = online(); err != nil {
 		return nil, nil, err

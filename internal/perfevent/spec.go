@@ -15,6 +15,7 @@ package perfevent
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -138,14 +139,7 @@ const (
 )
 
 // Names returns the names that [Named] accepts without consulting the system, sorted.
-func Names() []string {
-	names := make([]string, 0, len(named))
-	for n := range named {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
-}
+func Names() []string { return slices.Sorted(maps.Keys(named)) }
 
 // Named finds an event by name: one of [Names], rNNN for a raw hardware event in hexadecimal, or
 // device/event for one listed by the system, such as msr/tsc.

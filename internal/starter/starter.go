@@ -4,6 +4,7 @@
 package starter
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
@@ -31,12 +32,7 @@ var Pools = []string{"github.com/panjf2000/ants", "github.com/Jeffail/tunny", "g
 // Is reports whether the function starts goroutines for its callers, or is part of the code that
 // they start.
 func Is(function string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(function, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(function, p) })
 }
 
 // Role is the role of a function and its file in a call chain that names a goroutine.

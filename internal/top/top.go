@@ -2,6 +2,7 @@
 package top
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -80,9 +81,7 @@ func (l *Loop) frame(opt text.Options, height int, now time.Time) string {
 	if v.Problem == "" && v.Graph == nil {
 		v.Note = "waiting for the first graph"
 	}
-	if opt.Top == 0 {
-		opt.Top = l.top
-	}
+	opt.Top = cmp.Or(opt.Top, l.top)
 	var b strings.Builder
 	text.WriteTop(&b, &v, opt) // a Builder never fails
 	return b.String()
