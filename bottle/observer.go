@@ -37,12 +37,6 @@ type Options struct {
 	MaxSingle int
 	// Name is the name of the trace in errors.
 	Name string
-	// Progress is called with the number of bytes done and the size of the input, −1 if
-	// unknown.
-	Progress func(done, size int64)
-	// MaxMemory bounds the growth of the heap during a pass, in bytes, as in timeline.Options;
-	// 0 means half of the memory of the machine.
-	MaxMemory int64
 }
 
 // Observer folds a pass over a trace into a bottle graph. Use it to compute the graph in one pass

@@ -32,7 +32,7 @@ func ReadFile(ctx context.Context, name string, opt Options) (*Graph, error) {
 }
 
 func (opt *Options) pass() timeline.Options {
-	return timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.Reads()}
+	return timeline.Options{Name: opt.Name, Part: opt.Reads()}
 }
 
 // Result returns the graph of a pass that returned info and err, with warnings about missing data.

@@ -8,8 +8,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/monotime"
 )
 
-const cpuSource = "wall clock"
-
 // cpuClock measures wall time, an upper bound of the CPU time of a thread.
 type cpuClock struct{ start int64 }
 

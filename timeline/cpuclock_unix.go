@@ -8,8 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const cpuSource = "thread clock"
-
 // cpuClock measures the CPU time of a thread. The goroutine must be locked to it.
 type cpuClock struct{ start time.Duration }
 

@@ -263,20 +263,23 @@ func (d *decoded) chunk(i int) []record {
 	return d.chunks[i][:n]
 }
 
-// decoding holds the parameters for decoding a generation, besides its bytes. wireDecoder decodes
-// traces of Go 1.22 and later; decodeByReader decodes older ones and those that wireDecoder does
-// not support.
+// decoding holds the parameters for decoding a generation, besides its bytes. decoding.decode decodes
+// traces of Go 1.22 and later; decodeByReader decodes older ones and those that decode does not
+// support.
 type decoding struct {
-	ctx    context.Context
-	stacks *stackTable
-	meter  *memory.Meter
-	size   int64 // of the generation, 0 if unknown
-	expect int   // number of goroutines, 0 if unknown
+	ctx     context.Context
+	version int
+	header  []byte // of the trace
+	stacks  *stackTable
+	meter   *memory.Meter
+	other   decodeFunc // see formats
+	size    int64      // of the generation, 0 if unknown
+	expect  int        // number of goroutines, 0 if unknown
 }
 
-// decodeFunc decodes one generation. open returns a header and the generation. The result holds
-// everything that could be read; decoded.err is the reason if decoding stopped early.
-type decodeFunc func(d decoding, open func() io.Reader) *decoded
+// decodeFunc decodes one generation, which open opens. The result holds everything that could be
+// read; decoded.err is the reason if decoding stopped early.
+type decodeFunc func(d *decoding, open func() io.Reader) *decoded
 
 // cursor is the decoding state that all decoders share.
 type cursor struct {
@@ -318,7 +321,7 @@ type goState struct {
 // name.
 var nothingRecent = [2]int32{-1, -1}
 
-func newCursor(d *decoded, of decoding) cursor {
+func newCursor(d *decoded, of *decoding) cursor {
 	return cursor{d: d, table: of.stacks, meter: of.meter, byG: wireformat.Numbers{Expect: of.expect}, expect: of.expect, states: (*goStatePool.Get().(*[]goState))[:0], reasonIDs: map[string]int32{}, nameIDs: map[string]int32{}}
 }
 

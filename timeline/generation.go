@@ -21,7 +21,6 @@ const (
 	maxBatchHead = wireformat.MaxHead
 	maxBatchSize = wireformat.MaxBatch
 
-	evEventBatch      = byte(wireformat.EventBatch)
 	evEndOfGeneration = byte(wireformat.EndOfGeneration)
 )
 

@@ -28,7 +28,7 @@ func TestBeginsOfGenerations(t *testing.T) {
 			if err != nil {
 				break
 			}
-			d := (&wireDecoder{decoding: decoding{ctx: t.Context(), stacks: newStackTable()}}).decode(func() io.Reader { return io.MultiReader(bytes.NewReader(in.header), g.open()) })
+			d := (&decoding{ctx: t.Context(), version: in.version, stacks: newStackTable()}).decode(g.open)
 			s := &selector{cut: cut, stacks: newStackTable()}
 			if at, ok := s.begin(g); !ok || at != d.firstReal || timeOf(g.first, g.frequency) > at {
 				t.Errorf("%s, generation %d: %d, %v; decoded %d; the first batch is at %d", c.name, g.index, at, ok, d.firstReal, timeOf(g.first, g.frequency))

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -367,6 +366,10 @@ func (p *pass) run() error {
 	}
 }
 
+func (p *pass) decoding(ctx context.Context) *decoding {
+	return &decoding{ctx: ctx, version: p.in.version, header: p.in.header, stacks: p.stacks, meter: p.meter, other: p.other}
+}
+
 func (p *pass) decode(ctx context.Context, g *generation) *decoded {
 	if p.opt.decodes != nil {
 		p.opt.decodes(g.index)
@@ -374,8 +377,9 @@ func (p *pass) decode(ctx context.Context, g *generation) *decoded {
 	if g.cut != nil {
 		return &decoded{} // see salvage: it needs the state at the end of the previous generation
 	}
-	dec := &wireDecoder{decoding: decoding{ctx: ctx, stacks: p.stacks, meter: p.meter, size: g.size, expect: int(p.expect.Load())}, other: p.other}
-	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), g.open()) })
+	dec := p.decoding(ctx)
+	dec.size, dec.expect = g.size, int(p.expect.Load())
+	d := dec.decode(g.open)
 	p.expect.Store(int64(d.gs.n))
 	return d
 }
@@ -438,7 +442,7 @@ func (p *pass) runWhole() error {
 	if n := p.opt.Part.First; n > 1 {
 		return p.wrong(fmt.Errorf("there is no generation %d: traces of %s have none", n, p.replay.info.GoVersion()))
 	}
-	d := p.other(decoding{ctx: p.ctx, stacks: p.stacks, meter: p.meter}, func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), p.in.whole) })
+	d := p.other(p.decoding(p.ctx), func() io.Reader { return p.in.whole })
 	if err := p.ctx.Err(); err != nil {
 		return context.Cause(p.ctx)
 	}

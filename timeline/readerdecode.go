@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ type readerCursor struct {
 // decodeByReader decodes with the Reader of x/exp/trace. Each generation has its own Reader. A
 // single Reader for a whole trace would move real events, because statuses of one generation are
 // written late, during the next one, and the Reader forces time to increase.
-func decodeByReader(rd decoding, open func() io.Reader) (d *decoded) {
+func decodeByReader(rd *decoding, open func() io.Reader) (d *decoded) {
 	d = &decoded{}
 	defer func() {
 		// The Reader validates its input, but its accessors panic on invalid data that
@@ -34,7 +35,7 @@ func decodeByReader(rd decoding, open func() io.Reader) (d *decoded) {
 			d.err = fmt.Errorf("the trace reader failed: %v", firstLine(fmt.Sprint(p)))
 		}
 	}()
-	in := &watched{r: open(), meter: rd.meter}
+	in := &watched{r: io.MultiReader(bytes.NewReader(rd.header), open()), meter: rd.meter}
 	buffer := int64(1 << 16)
 	if rd.size > 0 {
 		buffer = min(buffer, max(rd.size+headerSize, 1<<12))

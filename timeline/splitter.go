@@ -27,7 +27,6 @@ type splitter struct {
 type rawGeneration struct {
 	number  uint64
 	version int
-	header  []byte
 	size    int64
 	chunks  snapshot.Chunks
 	took    time.Duration // time since the previous generation
@@ -123,7 +122,7 @@ func (c *splitter) begin(h wireformat.Head, at edge, head []byte) int {
 	}
 	if c.number == 0 {
 		c.number, c.size = h.Gen, 0
-		c.raw = &rawGeneration{number: h.Gen, version: c.version, header: c.header, show: c.stream.opt.Show}
+		c.raw = &rawGeneration{number: h.Gen, version: c.version, show: c.stream.opt.Show}
 	}
 	c.left = h.DataLen
 	c.take(head)

@@ -1,11 +1,9 @@
 package timeline
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"runtime/metrics"
@@ -128,7 +126,6 @@ func NewStream(opt StreamOptions, observers ...Observer) *Stream {
 	s.wake.L = &s.mu
 	s.pace.stream = s
 	s.split.stream = s
-	s.stats.CPUSource = cpuSource
 	return s
 }
 
@@ -353,8 +350,8 @@ func (s *Stream) read(raw *rawGeneration) {
 	s.meter = s.meter.Next()
 	defer s.meter.End()
 	s.replay.meter = s.meter
-	dec := &wireDecoder{decoding: decoding{ctx: breathing{context.Background(), &s.pace}, stacks: s.replay.stacks, meter: s.meter, size: raw.size}}
-	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(raw.header), raw.chunks.Reader()) })
+	dec := &decoding{ctx: breathing{context.Background(), &s.pace}, version: raw.version, stacks: s.replay.stacks, meter: s.meter, size: raw.size}
+	d := dec.decode(raw.chunks.Reader)
 	defer d.release()
 	if d.err != nil {
 		s.pace.book(collectorCost(raw.size))
@@ -688,11 +685,9 @@ type StreamStats struct {
 	// being written.
 	Pending, PendingBytes int64
 	// CPU is the CPU time of the stream for copying, decoding, replay and observers, plus the
-	// estimated cost of garbage collection for its memory.
+	// estimated cost of garbage collection for its memory. Where Go cannot read the clock of a
+	// thread, wall time is an upper bound.
 	CPU time.Duration
-	// CPUSource is how CPU was measured: "thread clock", or "wall clock", an upper bound, on
-	// systems where Go cannot read the clock of a thread.
-	CPUSource string
 	// Elapsed is the time from the first byte until now, or until Close.
 	Elapsed time.Duration
 	// Err is the first error of the stream: the data written is not a trace, is damaged or is

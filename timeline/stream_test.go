@@ -384,7 +384,7 @@ func TestStreamBudget(t *testing.T) {
 // TestStreamKeepsItsBudget: if decoding, replay or an observer is expensive, the used time stays
 // below the budget, except for a slice and the longest step, at each checked moment.
 func TestStreamKeepsItsBudget(t *testing.T) {
-	if cpuSource != "thread clock" {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("the clock of a thread is not known here")
 	}
 	w := newWire(26)
@@ -616,7 +616,7 @@ func TestStreamLive(t *testing.T) {
 		t.Errorf("%d bytes of %d", st.Bytes, tee.bytes)
 	}
 	check.verify(t, &s.replay.info)
-	if st.CPU <= 0 || st.Elapsed <= 0 || st.CPUSource == "" {
+	if st.CPU <= 0 || st.Elapsed <= 0 {
 		t.Errorf("%+v", st)
 	}
 	time.Sleep(time.Millisecond)

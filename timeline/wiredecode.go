@@ -11,24 +11,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// wireDecoder decodes with package wireformat. If that fails, because the generation is damaged or
-// its version is unknown, and the Reader of x/exp/trace can read more, the result is that of the
-// Reader, and a note of the pass states that.
-type wireDecoder struct {
-	decoding
-	other decodeFunc // see formats
-}
-
-func (wd *wireDecoder) decode(open func() io.Reader) *decoded {
+// decode decodes with package wireformat. If that fails, because the generation is damaged or its
+// version is unknown, and the Reader of x/exp/trace can read more, the result is that of the Reader,
+// and a note of the pass states that.
+func (wd *decoding) decode(open func() io.Reader) *decoded {
+	if !wireformat.Supports(wd.version) {
+		return wd.instead(&decoded{err: fmt.Errorf("traces of Go 1.%d are not known", wd.version)}, open)
+	}
 	in := &watched{r: open(), meter: wd.meter}
-	var header [headerSize]byte
-	if _, err := io.ReadFull(in, header[:]); err != nil {
-		return &decoded{err: readerError(err)}
-	}
-	version, err := parseHeader(header[:])
-	if err != nil || !wireformat.Supports(version) {
-		return wd.instead(&decoded{err: fmt.Errorf("traces of Go 1.%d are not known", version)}, open)
-	}
 	data, err := wd.load(in)
 	switch {
 	case errors.Is(err, ErrMemory):
@@ -36,7 +26,7 @@ func (wd *wireDecoder) decode(open func() io.Reader) *decoded {
 	case err != nil:
 		return &decoded{err: readerError(err)}
 	}
-	d, _ := wd.decodeSafely(data.b, wireformat.Options{Version: version})
+	d, _ := wd.decodeSafely(data.b, wireformat.Options{Version: wd.version})
 	if cap(data.b) <= maxPooled {
 		bufferPool.Put(data)
 	}
@@ -47,17 +37,17 @@ func (wd *wireDecoder) decode(open func() io.Reader) *decoded {
 }
 
 // overMemory ends the decoding of a generation that exceeds the memory limit.
-func (wd *wireDecoder) overMemory(d *decoded, read int64) *decoded {
+func (wd *decoding) overMemory(d *decoded, read int64) *decoded {
 	d.err = &memoryError{limit: wd.meter.Limit(), read: read, holds: d.holds()}
 	return d
 }
 
 // instead decodes with the Reader, and returns the larger of d and its result.
-func (wd *wireDecoder) instead(d *decoded, open func() io.Reader) *decoded {
+func (wd *decoding) instead(d *decoded, open func() io.Reader) *decoded {
 	if wd.other == nil {
 		return d
 	}
-	other := wd.other(wd.decoding, open)
+	other := wd.other(wd, open)
 	if other.err != nil && other.events <= d.events {
 		other.release()
 		return d
@@ -76,7 +66,7 @@ var bufferPool = sync.Pool{New: func() any { return new(buffer) }}
 const maxPooled = 64 << 20
 
 // load reads all bytes of the generation.
-func (wd *wireDecoder) load(r io.Reader) (*buffer, error) {
+func (wd *decoding) load(r io.Reader) (*buffer, error) {
 	b := bufferPool.Get().(*buffer)
 	if want := wd.size + bytes.MinRead; int64(cap(b.b)) < want {
 		if !wd.meter.Room(want) {
@@ -92,7 +82,7 @@ func (wd *wireDecoder) load(r io.Reader) (*buffer, error) {
 
 // decodeSafely is like decodeBytes but turns a panic into an error. No input is known to cause a
 // panic.
-func (wd *wireDecoder) decodeSafely(data []byte, opt wireformat.Options) (d *decoded, c *wireCursor) {
+func (wd *decoding) decodeSafely(data []byte, opt wireformat.Options) (d *decoded, c *wireCursor) {
 	defer func() {
 		if p := recover(); p != nil {
 			d, c = &decoded{err: &wireformat.Error{What: "the decoder failed: " + firstLine(fmt.Sprint(p))}}, nil
@@ -102,11 +92,11 @@ func (wd *wireDecoder) decodeSafely(data []byte, opt wireformat.Options) (d *dec
 }
 
 // decodeBytes decodes a generation, without its header. It also returns the state at the end.
-func (wd *wireDecoder) decodeBytes(data []byte, opt wireformat.Options) (*decoded, *wireCursor) {
+func (wd *decoding) decodeBytes(data []byte, opt wireformat.Options) (*decoded, *wireCursor) {
 	d := &decoded{}
 	opt.Room = func(size int64) bool { return !wd.meter.Exceeded() && wd.meter.Room(size) }
 	gen, err := wireformat.Read(data, opt)
-	c := &wireCursor{cursor: newCursor(d, wd.decoding), size: len(data), cut: opt.Cut}
+	c := &wireCursor{cursor: newCursor(d, wd), size: len(data), cut: opt.Cut}
 	if err == nil {
 		err = c.begin(newFrameTable(gen, wd.stacks))
 	}
@@ -176,7 +166,7 @@ func (p *pass) salvage(g *generation) *decoded {
 	if err != nil || !wireformat.Supports(p.in.version) {
 		return nil
 	}
-	dec := &wireDecoder{decoding: decoding{ctx: p.ctx, stacks: p.stacks}}
+	dec := &decoding{ctx: p.ctx, stacks: p.stacks}
 	opt := wireformat.Options{Version: p.in.version, Cut: true, Frequency: cmp.Or(g.frequency, defaultFrequency)}
 	d, c := dec.decodeSafely(raw, opt)
 	if c == nil {

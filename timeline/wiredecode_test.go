@@ -29,13 +29,13 @@ import (
 func bothDecode(t testing.TB, data []byte) (want, got *decoded) {
 	t.Helper()
 	table := newStackTable()
-	rd := decoding{ctx: context.Background(), stacks: table}
+	rd := &decoding{ctx: context.Background(), stacks: table}
 	want = decodeByReader(rd, func() io.Reader { return bytes.NewReader(data) })
 	version, err := parseHeader(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _ = (&wireDecoder{decoding: rd}).decodeBytes(data[headerSize:], wireformat.Options{Version: version})
+	got, _ = rd.decodeBytes(data[headerSize:], wireformat.Options{Version: version})
 	return want, got
 }
 
@@ -354,7 +354,8 @@ func TestErrorIsAtTheEvent(t *testing.T) {
 // an error of the generation.
 func TestDecoderThatPanics(t *testing.T) {
 	data := generations(t, handMade(26))[0]
-	d := (&wireDecoder{decoding: decoding{ctx: t.Context()}, other: decodeByReader}).decode(func() io.Reader { return bytes.NewReader(data) })
+	wd := &decoding{ctx: t.Context(), version: 26, header: data[:headerSize], other: decodeByReader}
+	d := wd.decode(func() io.Reader { return bytes.NewReader(data[headerSize:]) })
 	if d.err == nil || !strings.Contains(d.err.Error(), "failed: ") {
 		t.Errorf("error %v", d.err)
 	}
@@ -409,7 +410,7 @@ func TestNoAllocationForEvents(t *testing.T) {
 	for _, part := range generations(t, plain(t, "../testdata/real/nethttp-parallel4.trace.zst")) {
 		version, _ := parseHeader(part)
 		events := 0
-		wd := &wireDecoder{decoding: decoding{ctx: t.Context(), stacks: newStackTable()}}
+		wd := &decoding{ctx: t.Context(), stacks: newStackTable()}
 		allocs := testing.AllocsPerRun(1, func() {
 			d, _ := wd.decodeBytes(part[headerSize:], wireformat.Options{Version: version})
 			if d.err != nil {
