@@ -583,6 +583,39 @@ func TestCollectorOnIdleProcessors(t *testing.T) {
 	}
 }
 
+// Goroutines that were ready at other times do not wait for the processors of the collector.
+func TestCollectorBesideOthersThatAreReady(t *testing.T) {
+	const ms = time.Millisecond
+	for queue, first := range map[time.Duration]verdict.Kind{200 * ms: diagnose.Serial, 1800 * ms: diagnose.Collector} { // of the 2 s
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Queued: 500 * ms, Queue: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.main", Site: placeOf("main.load", 7), Time: 900 * ms, Queue: 2*time.Second - queue, Count: 90},
+			{Category: ledger.GCWorker, Group: "GC (dedicated)", Time: 700 * ms, Queue: queue, Count: 90},
+			{Category: ledger.NoWork, Beside: "main.main", Time: 400 * ms, Count: 90},
+		}}
+		if err := l.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; f.Kind != first {
+			t.Errorf("%v: %s", queue, f.Title)
+		}
+	}
+}
+
+// Those that wait for a lock of a server's goroutines are not what these work for.
+func TestOwnersOfALockDoNotServe(t *testing.T) {
+	const serve = "net/http.(*conn).serve"
+	for kind, want := range map[string]int{contention.MutexKind: 1, contention.ChanReceiveKind: 2} {
+		w := contention.Wait{Kind: kind, Waiter: contention.Party{Group: "main.log", Stack: stackOf("main.log", 4)}, Owner: contention.Party{Group: serve, Stack: stackOf("main.log", 9)}, Waited: time.Second, Blamed: time.Second, Contentions: 99}
+		f := diagnose.New((&made{
+			rows:  []ledger.Row{{Category: ledger.Syscall, Group: serve, Site: timeline.Place{Func: serve, File: "/go/src/net/http/server.go", Line: 3}, Time: 600 * time.Millisecond, Count: 600_000}},
+			waits: []contention.Wait{w}, pairs: []contention.Wait{w},
+		}).results(t)).Findings[0]
+		if f.Kind != diagnose.Syscalls || len(f.Where) != want {
+			t.Errorf("%s: %s %v", kind, f.Title, f.Where)
+		}
+	}
+}
+
 // What a lock in the standard library guards is on the lines that call the library, the first
 // one, too.
 func TestCallsUnderALockOfTheLibrary(t *testing.T) {

@@ -198,8 +198,8 @@ type served struct {
 	place timeline.Place
 }
 
-// servedBy returns the other goroutines that wait most for those of a group, if there are any, or
-// else those that started them, if the standard library did so for the program.
+// servedBy returns the other goroutines that wait most for those of a group, except for their locks, if
+// there are any, or else those that started them, if the standard library did so for the program.
 func (d *diagnosis) servedBy(group string) served {
 	if b, known := d.behalf[group]; known || d.Contention == nil {
 		return b
@@ -213,7 +213,7 @@ func (d *diagnosis) servedBy(group string) served {
 	}
 	for i := range d.Contention.Pairs {
 		w := &d.Contention.Pairs[i]
-		if p, callers := d.placeIn(w.Waiter.Stack); w.Owner.Group == group && w.Waiter.Group != group && p != (timeline.Place{}) {
+		if p, callers := d.placeIn(w.Waiter.Stack); w.Owner.Group == group && w.Waiter.Group != group && p != (timeline.Place{}) && !isLock(string(w.Kind)) {
 			by := served{w.Waiter.Group, p}
 			if sums[by] += w.Blamed; d.above[by] == nil {
 				d.above[by] = callers

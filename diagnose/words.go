@@ -1377,14 +1377,14 @@ func (d *diagnosis) spare(c *cause) time.Duration {
 		return 0
 	}
 	ready := d.l.Queued
-	if d.l.Queue >= ready {
-		var queue time.Duration // at least a processor's part of the time in which goroutines were ready
+	if d.l.Queue > 0 { // the part of it in which the workers had these processors
+		var queue time.Duration
 		for r := range d.rowsOf(c) {
 			if r.Category == ledger.GCWorker {
 				queue += r.Queue
 			}
 		}
-		ready = min(ready, queue)
+		ready = time.Duration(float64(ready) * ratio(queue, d.l.Queue))
 	}
 	return max(d.timesOf(c)[ledger.GCWorker]-ready*time.Duration(d.l.Procs), 0)
 }
