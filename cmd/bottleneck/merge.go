@@ -162,9 +162,7 @@ func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (artifa
 // Sources are read concurrently and added up in their order. The amount of data read but not yet
 // added up is bounded: one part per reader, and one batch.
 
-const (
-	mergeServices = 32 // concurrent requests, which mostly wait
-)
+const mergeServices = 32 // concurrent requests, which mostly wait
 
 var errTwoLists = usagef("standard input is a source and the list of -files-from: it can be only one of them")
 
@@ -185,7 +183,7 @@ func (f *mergeFlags) listed(ctx context.Context, std stdio, sources []string) ([
 		defer r.Close()
 		lines := bufio.NewScanner(r)
 		for lines.Scan() {
-			if name := strings.TrimSuffix(lines.Text(), "\r"); name != "" {
+			if name := lines.Text(); name != "" { // without "\r"
 				sources = append(sources, name)
 			}
 		}
