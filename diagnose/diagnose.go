@@ -237,7 +237,7 @@ func (d *diagnosis) byWaits(c *cause) time.Duration {
 	var all time.Duration
 	var waiting float64
 	for _, other := range d.causes {
-		if other.kind != Sleep && other.kind != Timer && other.kind != Network {
+		if other.kind != Sleep && other.kind != Timer && other.kind != Network || other.lost < d.l.Capacity/100 {
 			continue
 		}
 		if its, n := group(other); its == name && n > 0 {

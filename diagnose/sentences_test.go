@@ -641,6 +641,12 @@ func TestSentences(t *testing.T) {
 			boxes:    []bottle.Box{box("main.take", 1, 0, 1), {Kind: bottle.Application, Group: "main.work", Goroutines: 4, Sites: map[string][]bottle.Site{"chan-send": {{Func: "main.send", File: "/src/main.go", Line: 8, Time: 3 * time.Second}}}}},
 			sentence: "Waiting for a timer at main.take main.go:3 left 55% of the capacity idle.",
 			advice:   "Others wait for that at main.send main.go:8 (3.00 on average): if it is not meant to set their pace, have more of it under way at a time, or shorten it."},
+		// What others wait for is not where they wait, such as for an answer or a deadline.
+		{rows: []ledger.Row{idle(ledger.Outside, "select", ledger.None, 1100*ms)},
+			pairs:    []contention.Wait{{Kind: contention.SelectKind, Waiter: contention.Party{Group: "main.work", Stack: stackOf("main.take", 3)}, Owner: contention.Party{Group: "main.take", Stack: stackOf("main.take", 2)}, Blamed: 3 * time.Second, Contentions: 9}},
+			boxes:    []bottle.Box{box("main.take", 1, 0, 1), {Kind: bottle.Application, Group: "main.work", Goroutines: 4, Sites: map[string][]bottle.Site{"select": {{Func: "main.take", File: "/src/main.go", Line: 3, Time: 3 * time.Second}}}}},
+			sentence: "Waiting for a timer at main.take main.go:3 left 55% of the capacity idle (3.00 at a time).",
+			advice:   "A ticker, a rate limiter or a deadline sets the pace there, not the processors. If it is meant to, there is nothing to repair."},
 		// Under the lock, its owners wait for one that sleeps.
 		{rows: []ledger.Row{lockRow(ledger.Idle, 500*ms), {Category: ledger.Outside, Group: "main.archive", Site: placeOf("main.archive", 17), Wait: "sleep", Beside: ledger.None, Time: 900 * ms, Count: 9}},
 			waits:    append(blamed(3*time.Second), contention.Wait{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.take", Stack: stackOf("main.take", 6)}, Waited: time.Second, Contentions: 9}),

@@ -225,7 +225,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 func (d *diagnosis) othersWait(f *verdict.Finding, top *ledger.Row) string {
 	by := d.servedBy(top.Group)
 	n := d.waitedFrom(by.place)
-	if !d.own(by.place) || n < 0.5 {
+	if !d.own(by.place) || by.place == top.Site || n < 0.5 {
 		return ""
 	}
 	f.Where = slices.Insert(f.Where, min(1, len(f.Where)), by.place)
