@@ -60,12 +60,8 @@ const (
 	Tracer      = timeline.Tracer
 )
 
-// Graph is a bottle graph (Du Bois, Sartor, Eyerman, Eeckhout, "Bottle graphs:
-// visualizing scalable bottlenecks in multi-threaded applications", OOPSLA 2013)
-// of a trace or of one window of it.
-//
-// The heights of the boxes and the idle time sum to the wall time exactly:
-// Σ Share + Idle == Wall.
+// Graph is a bottle graph of a trace or of one window of it. The heights of the boxes and the idle
+// time sum to the wall time exactly: Σ Share + Idle == Wall.
 type Graph struct {
 	// Wall is the time that the graph covers.
 	Wall time.Duration `json:"wall_ns"`

@@ -27,9 +27,9 @@ const maxJSONSites = 8
 type boxFields Box
 
 // MarshalJSON writes the graph as one JSON object, without its windows, which are separate graphs;
-// see [WriteJSON]. A SelfParallelism that is NaN becomes null. MarshalJSON fails only if a
-// parallelism is infinite or a Parallelism is NaN, which does not occur in graphs of this package.
-// It is a method of Graph, not *Graph, so that a Graph value is marshaled in the same form.
+// see [WriteJSON]. It fails only if a parallelism is infinite or a Parallelism is NaN, which does not
+// occur in graphs of this package. It is a method of Graph, not *Graph, so that a Graph value is
+// marshaled in the same form.
 func (g Graph) MarshalJSON() ([]byte, error) {
 	type fields Graph                              // without methods
 	g.Warnings = append([]string{}, g.Warnings...) // [] instead of null

@@ -14,17 +14,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// [Merge] adds graphs, [Graph.Top] adds boxes, and [Graph.Scale] multiplies a graph of a part of
-// the time.
-
 // Merge adds graphs of several instances of a program, or of several windows of one instance, into
 // one graph with one box for each group.
 //
-// It sums the shares, the idle time and Wall, so that Σ Share + Idle == Wall stays exact; Capacity
-// and its losses; and running, runnable and waiting times. The parallelism of a box is Σ Running ÷
-// Σ Share (eq. 2), the average of the instances weighted by share. SelfParallelism is Σ Running ÷
-// the sum, over instances, of the time in which a member ran. Procs is the maximum; Start is the
-// earliest.
+// All times are sums, so Σ Share + Idle == Wall stays exact. The parallelism of a box is Σ Running ÷
+// Σ Share (eq. 2), SelfParallelism Σ Running ÷ the sum, over instances, of the time in which a
+// member ran. Procs is the maximum; Start is the earliest.
 //
 // Successive graphs of [Observer.Cut] are one instance, and a goroutine in several of them counts
 // once if the graphs are consecutive. Their sum is the graph of the whole, bit for bit up to 39
@@ -33,9 +28,7 @@ import (
 // source, set Instances of the result to 0.
 //
 // Merging graphs with different groupings, or offered with actual parallelism, is an error. Nil
-// graphs are ignored. Merge does not modify the graphs and does not merge windows.
-//
-// It takes about 0.2 µs per box.
+// graphs are ignored, and windows are not merged. Merge takes about 0.2 µs per box.
 func Merge(graphs ...*Graph) (*Graph, error) {
 	m := merger{index: map[boxKey]int{}, sources: map[*int]int{}, out: &Graph{}}
 	for _, g := range graphs {
@@ -354,12 +347,9 @@ func fold(boxes []Box, kind timeline.Kind) (sum Box, n int) {
 // manyOthers is the name of a box that combines boxes of several groups.
 const manyOthers = "many others"
 
-// Scale returns a copy of the graph in which every time is n times as long. The result is an
-// estimate if the graph shows a random sample of 1/n of the time. Since n is an integer, nothing is
-// rounded, and sums in the graph remain sums in the copy. Parallelism, GOMAXPROCS and the numbers
-// of goroutines, which count those that were seen, do not change. Windows are omitted. n must be
-// positive.
-//
+// Scale returns a copy of the graph, without windows, in which every time is n times as long: an
+// estimate if the graph shows a random sample of 1/n of the time. n must be positive. Nothing is
+// rounded, so sums remain sums. Parallelism, GOMAXPROCS and the numbers of goroutines do not change.
 // [Merge] accepts scaled graphs, including those of pieces of one pass.
 func (g *Graph) Scale(n int) *Graph {
 	out := *g

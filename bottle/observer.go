@@ -70,24 +70,39 @@ type Observer struct {
 	inC       int
 	inCOf     int32
 	chains    chainTable
-	collector collecting
+	collector union // of the goroutines that work for it
 	latency   Latency
 	open      byindex.Table[openCode] // with Options.Stacks
 }
 
-// collecting tracks when the collector works.
-type collecting struct {
-	active int // number of goroutines that currently do it
+// union tracks the time in which at least one of several goroutines runs.
+type union struct {
+	active int // number of those that run
 	since  timeline.Time
 }
 
-// settleCollector accounts for the time of the collector until now.
-func (o *Observer) settleCollector() {
-	c := &o.collector
-	if c.active > 0 {
-		o.stretch.collector.Time += time.Duration(o.clock.now - c.since)
+func (u *union) start(now timeline.Time) {
+	if u.active == 0 {
+		u.since = now
 	}
-	c.since = o.clock.now
+	u.active++
+}
+
+// stop returns the time until now if the last one stops.
+func (u *union) stop(now timeline.Time) (d timeline.Time) {
+	if u.active--; u.active == 0 {
+		d = now - u.since
+	}
+	return d
+}
+
+// settle returns the time until now, which does not count again.
+func (u *union) settle(now timeline.Time) (d timeline.Time) {
+	if u.active > 0 {
+		d = now - u.since
+	}
+	u.since = now
+	return d
 }
 
 // member is a live goroutine. There may be millions.
@@ -161,8 +176,7 @@ type box struct {
 	single   bool     // the box of one goroutine
 	exited   bool     // which has exited
 	folded   bool     // contains several boxes: the union of their running times is unknown
-	active   int      // number of running members
-	anySince timeline.Time
+	members  union
 	win, sum account
 	sites    siteTimes // of the whole graph
 	chains   chains    // likewise, with Options.Stacks
@@ -251,12 +265,9 @@ func (o *Observer) settleAll() {
 		}
 	}
 	for _, b := range o.boxes {
-		if b.active > 0 {
-			b.win.any += o.clock.now - b.anySince
-			b.anySince = o.clock.now
-		}
+		b.win.any += b.members.settle(o.clock.now)
 	}
-	o.settleCollector()
+	o.stretch.collector.Time += time.Duration(o.collector.settle(o.clock.now))
 }
 
 // settle accounts for the time of a goroutine in its state up to now.
@@ -326,30 +337,18 @@ func (m *member) roleNow() role {
 func (o *Observer) start(m *member) {
 	m.active, m.a = true, o.clock.a
 	o.clock.running++
-	if m.box.active == 0 {
-		m.box.anySince = o.clock.now
-	}
-	m.box.active++
+	m.box.members.start(o.clock.now)
 	if m.box.key.kind == GC {
-		if o.collector.active == 0 {
-			o.collector.since = o.clock.now
-		}
-		o.collector.active++
+		o.collector.start(o.clock.now)
 	}
 }
 
 func (o *Observer) stop(m *member) {
 	m.active = false
 	o.clock.running--
-	m.box.active--
-	if m.box.active == 0 {
-		m.box.win.any += o.clock.now - m.box.anySince
-	}
+	m.box.win.any += m.box.members.stop(o.clock.now)
 	if m.box.key.kind == GC {
-		if o.collector.active == 1 {
-			o.settleCollector()
-		}
-		o.collector.active--
+		o.stretch.collector.Time += time.Duration(o.collector.stop(o.clock.now))
 	}
 }
 

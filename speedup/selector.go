@@ -42,19 +42,10 @@ const everyone = "all goroutines"
 
 var everyWorker = selector{name: everyone, match: func(g *timeline.Goroutine) bool { return g.Func != "" }}
 
-// byPool selects the goroutines that execute tasks of the named pool, from a goroutine's first task
-// until its exit. Package granularity logs the pools to the trace.
-func byPool(name string) selector {
-	return selector{name: "pool:" + name, stays: true, match: func(g *timeline.Goroutine) bool {
-		return slices.ContainsFunc(g.Regions(), func(r timeline.Region) bool { return r.Task == name })
-	}}
-}
-
-// byRegion selects goroutines while they are in a user region (runtime/trace.Region) of that type.
-func byRegion(typ string) selector {
-	return selector{name: "region:" + typ, match: func(g *timeline.Goroutine) bool {
-		return slices.ContainsFunc(g.Regions(), func(r timeline.Region) bool { return r.Type == typ })
-	}}
+// byRegions selects goroutines while they are in a user region that matches or, if they stay, from
+// then on. Package granularity logs the tasks of a pool as regions of a user task.
+func byRegions(name string, stays bool, match func(timeline.Region) bool) selector {
+	return selector{name: name, stays: stays, match: func(g *timeline.Goroutine) bool { return slices.ContainsFunc(g.Regions(), match) }}
 }
 
 // byRegexp selects goroutines whose name or start function matches.
@@ -84,13 +75,15 @@ func parseSelector(s string) (selector, error) {
 		}
 		return byRegexp(re), nil
 	}
-	for prefix, by := range map[string]func(string) selector{"pool:": byPool, "region:": byRegion} {
-		if name, ok := strings.CutPrefix(s, prefix); ok {
-			if name == "" {
-				return selector{}, fmt.Errorf("workers %q: a name is missing", s)
-			}
-			return by(name), nil
-		}
+	pool, isPool := strings.CutPrefix(s, "pool:")
+	region, isRegion := strings.CutPrefix(s, "region:")
+	switch {
+	case pool == "" || region == "":
+		return selector{}, fmt.Errorf("workers %q: a name is missing", s)
+	case isPool:
+		return byRegions(s, true, func(r timeline.Region) bool { return r.Task == pool }), nil
+	case isRegion:
+		return byRegions(s, false, func(r timeline.Region) bool { return r.Type == region }), nil
 	}
 	names := strings.Split(s, ",")
 	for i := range names {
