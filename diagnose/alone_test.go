@@ -601,6 +601,22 @@ func TestCollectorBesideOthersThatAreReady(t *testing.T) {
 	}
 }
 
+// The collector's workers have processors that a goroutine which runs alone leaves idle.
+func TestCollectorBesideOneThatRunsAlone(t *testing.T) {
+	const ms = time.Millisecond
+	for group, first := range map[string]verdict.Kind{"GC (idle)": diagnose.Serial, "runtime.bgsweep": diagnose.Collector} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Queued: time.Second, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.main", Site: placeOf("main.load", 7), Time: 1200 * ms, Count: 90},
+			{Category: ledger.GCWorker, Group: group, Time: 300 * ms, Count: 90},
+			{Category: ledger.GCAssist, Group: "main.main", Site: placeOf("main.load", 7), Time: 300 * ms, Count: 90},
+			{Category: ledger.NoWork, Beside: "main.main", Time: 200 * ms, Count: 90},
+		}}
+		if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; f.Kind != first {
+			t.Errorf("%s: %s", group, f.Title)
+		}
+	}
+}
+
 // Those that wait for a lock of a server's goroutines are not what these work for.
 func TestOwnersOfALockDoNotServe(t *testing.T) {
 	const serve = "net/http.(*conn).serve"

@@ -215,6 +215,9 @@ func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 	case c.kind == Tracing, c.kind == Collector && d.asksInTests(), c.kind == Runtime && !slices.ContainsFunc(f.Where, d.own) && d.finalizers() < c.lost/2:
 		return 0
 	}
+	if f.Kind == Serial { // the collector used part of what it left idle
+		return f.Lost + time.Duration(float64(d.idleCollector())*ratio(f.Lost, d.of[ledger.Idle]+d.of[ledger.Outside]+d.of[ledger.WakeUp]+d.of[ledger.NoWork]))
+	}
 	return f.Lost - d.spare(c) - d.late(c)
 }
 

@@ -647,6 +647,9 @@ func TestSentences(t *testing.T) {
 			boxes:    []bottle.Box{box("main.take", 1, 0, 1), {Kind: bottle.Application, Group: "main.work", Goroutines: 4, Sites: map[string][]bottle.Site{"select": {{Func: "main.take", File: "/src/main.go", Line: 3, Time: 3 * time.Second}}}}},
 			sentence: "Waiting for a timer at main.take main.go:3 left 55% of the capacity idle (3.00 at a time).",
 			advice:   "A ticker, a rate limiter or a deadline sets the pace there, not the processors. If it is meant to, there is nothing to repair."},
+		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: locked(3*time.Second, 0), change: func(r *diagnose.Results) { r.Contention.Locks[0].Class = "net/rpc.Server" },
+			sentence: "The lock rpc.Server kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
+			advice:   "The standard library holds it for the program: call that less often, for more at a time."},
 		// Under the lock, its owners wait for one that sleeps.
 		{rows: []ledger.Row{lockRow(ledger.Idle, 500*ms), {Category: ledger.Outside, Group: "main.archive", Site: placeOf("main.archive", 17), Wait: "sleep", Beside: ledger.None, Time: 900 * ms, Count: 9}},
 			waits:    append(blamed(3*time.Second), contention.Wait{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.take", Stack: stackOf("main.take", 6)}, Waited: time.Second, Contentions: 9}),

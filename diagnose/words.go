@@ -1033,7 +1033,7 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 	f.Title = fmt.Sprintf("%s kept %s of the capacity idle.", name, lost)
 	f.Advice = "Hold it for less time, or divide what it guards among several locks."
 	if d.isOfLibrary(c.place) {
-		f.Advice = "The standard library holds it for the program: call that less often, for more at a time."
+		f.Advice = libraryHolds
 	}
 	row := d.lockRow(c.place)
 	defer func() {
@@ -1055,6 +1055,9 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 		}
 	}
 	if called = cmp.Or(called, row.Lock.Class); called != "" {
+		if !symbol.IsProgram(called, "") {
+			f.Advice = libraryHolds
+		}
 		name = "The lock " + format.Clean(format.Func(called))
 	}
 	did, under := owners(row), d.waitedUnder(c)
@@ -1127,6 +1130,8 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 		}
 	}
 }
+
+const libraryHolds = "The standard library holds it for the program: call that less often, for more at a time."
 
 // cUnder returns how long C code ran while its caller held a lock.
 func (d *diagnosis) cUnder(lock timeline.Place) (sum time.Duration) {
