@@ -1,6 +1,7 @@
 package bottle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -24,9 +25,7 @@ func ReadTrace(ctx context.Context, r io.Reader, opt Options) (*Graph, error) {
 
 // ReadFile returns the bottle graph of the execution trace in a file; see [ReadTrace].
 func ReadFile(ctx context.Context, name string, opt Options) (*Graph, error) {
-	if opt.Name == "" {
-		opt.Name = name
-	}
+	opt.Name = cmp.Or(opt.Name, name)
 	o := NewObserver(opt)
 	return o.Result(timeline.ReadFile(ctx, name, opt.pass(), o))
 }

@@ -1,6 +1,7 @@
 package bottle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,10 +83,7 @@ func (r *Recorder) Start() error {
 		return nil
 	}
 	r.end() // remove a recording that was ended by trace.Stop
-	cfg := trace.FlightRecorderConfig{MinAge: r.Window(), MaxBytes: r.MaxBytes}
-	if cfg.MaxBytes == 0 {
-		cfg.MaxBytes = 32 << 20
-	}
+	cfg := trace.FlightRecorderConfig{MinAge: r.Window(), MaxBytes: cmp.Or(r.MaxBytes, 32<<20)}
 	flight := trace.NewFlightRecorder(cfg)
 	if err := flight.Start(); err != nil {
 		return fmt.Errorf("%w: %w", ErrBusy, err)

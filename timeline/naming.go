@@ -344,9 +344,7 @@ type callees struct {
 }
 
 func (c *callees) add(fn string) {
-	if c.first == "" {
-		c.first = fn
-	}
+	c.first = cmp.Or(c.first, fn)
 	c.several = c.several || c.first != fn
 }
 
@@ -578,9 +576,7 @@ func (r *replay) shownBy(root string, l *localG) (name, first, launcher string) 
 			v := r.shownIn(k)
 			switch {
 			case v.name == "":
-				if launcher == "" {
-					launcher = v.own
-				}
+				launcher = cmp.Or(launcher, v.own)
 			case name == "":
 				name, first = v.name, v.name
 			case name != v.name:

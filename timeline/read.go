@@ -183,9 +183,7 @@ func ReadFile(ctx context.Context, name string, opt Options, observers ...Observ
 	if st, err := f.Stat(); err == nil && st.IsDir() {
 		return &Info{Size: -1}, &Error{Name: name, Err: errors.New("it is a directory")}
 	}
-	if opt.Name == "" {
-		opt.Name = name
-	}
+	opt.Name = cmp.Or(opt.Name, name)
 	return Read(ctx, f, opt, observers...)
 }
 

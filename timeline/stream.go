@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,9 +132,7 @@ func NewStream(opt StreamOptions, observers ...Observer) *Stream {
 
 // SetBudget changes StreamOptions.Budget from now on. It may be called at any time.
 func (s *Stream) SetBudget(share float64) {
-	if share == 0 {
-		share = 0.02
-	}
+	share = cmp.Or(share, 0.02)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.began.IsZero() {

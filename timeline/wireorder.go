@@ -360,9 +360,7 @@ func (c *wireCursor) changes() (map[change]bool, map[*thread]wireformat.Type) {
 			}
 			switch ev.Type {
 			case wireformat.ProcStart, wireformat.ProcStop, wireformat.GoSyscallEnd, wireformat.GoSyscallEndBlock, wireformat.GoDestroySyscall:
-				if ends[t] == 0 {
-					ends[t] = ev.Type
-				}
+				ends[t] = cmp.Or(ends[t], ev.Type)
 			}
 		}
 		for i := range t.left {

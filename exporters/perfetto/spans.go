@@ -1,6 +1,7 @@
 package perfetto
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -167,10 +168,7 @@ func (o *observer) Log(l *timeline.Log) {
 	if lane := o.lane(l.G); lane != nil {
 		track = lane.track
 	}
-	message := clean(l.Message)
-	if message == "" {
-		message = clean(l.Category)
-	}
+	message := cmp.Or(clean(l.Message), clean(l.Category))
 	o.w.slice(typeInstant, l.Time, track, "log", message, text("category", clean(l.Category)))
 }
 

@@ -229,9 +229,7 @@ func (w *writer) start(kind, track uint64) {
 
 // begin starts an event with a name in w.event.
 func (w *writer) begin(kind, track uint64, category, name string) {
-	if name == "" {
-		name = "(no name)"
-	}
+	name = cmp.Or(name, "(no name)")
 	w.start(kind, track)
 	w.named(&w.event, internedEventCategories, eventCategoryIIDs, eventCategories, category)
 	w.named(&w.event, internedEventNames, eventNameIID, eventName, name)

@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -192,9 +193,7 @@ func newClock(windows []*bottle.Graph) (c clock) {
 			step = min(step, w.Start-windows[i-1].Start)
 		}
 	}
-	if last == 0 {
-		last = time.Second
-	}
+	last = cmp.Or(last, time.Second)
 	c.unit, c.size = timeUnit(float64(last))
 	for unit := c.size; unit > float64(step) && c.decimals < 8; unit /= 10 {
 		c.decimals++

@@ -221,10 +221,7 @@ func (m *model) addColors() {
 
 // label makes a name safe to show.
 func label(name string) string {
-	if name = strings.TrimSpace(format.Clean(name)); name == "" {
-		return "(no name)"
-	}
-	return name
+	return cmp.Or(strings.TrimSpace(format.Clean(name)), "(no name)")
 }
 
 const maxHeading = 400 // in bytes: about three lines

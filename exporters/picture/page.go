@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -18,10 +19,7 @@ const (
 // newPage begins a picture with a title, the usual one unless the options have another, a sentence,
 // and the subtitle. It returns the y coordinate where they end.
 func newPage(opt Options, usual, sentence, desc string, x, width float64) (d *Drawing, bottom float64) {
-	title := strings.TrimSpace(format.Clean(opt.Title))
-	if title == "" {
-		title = usual
-	}
+	title := cmp.Or(strings.TrimSpace(format.Clean(opt.Title)), usual)
 	d = &Drawing{width: width, title: title, desc: desc}
 	y := margin + 16
 	d.add(text{x: x, y: y, s: shorten(title, titleSize, true, width-x-margin), size: titleSize, bold: true, fill: themed(ink)})

@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"time"
@@ -48,9 +49,7 @@ func scales(graphs ...*bottle.Graph) (xmax, ymax float64, procs int) {
 	if ymax <= 0 {
 		ymax = float64(time.Second) // the axis needs a length even if there is nothing to draw
 	}
-	if widest == 0 {
-		widest = float64(procs)
-	}
+	widest = cmp.Or(widest, float64(procs))
 	xmax = max(widest, 1)
 	// The limit belongs in the picture unless it would make the boxes too narrow.
 	const crushed = 3

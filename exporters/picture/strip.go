@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"cmp"
 	"image/color"
 	"math"
 
@@ -216,10 +217,7 @@ func DrawSeries(list []chart.Series, sentence string, opt Options) (*Drawing, er
 	st := &strip{x: left, w: stripWidth - left - margin - 24, begin: list[0].Begin, end: max(list[0].End, list[0].Begin+1)}
 	for i := range list {
 		l := &list[i]
-		top := most[l.Scale]
-		if top == 0 {
-			top = 1
-		}
+		top := cmp.Or(most[l.Scale], 1)
 		top, ticks := scaleTo(top, axisLabel(l.Unit))
 		name := format.Clean(l.Name)
 		shapes, base := st.panel(name, ticks, y)

@@ -83,10 +83,7 @@ func newTasksModel(p *granularity.Profile, opt Options) *tasksModel {
 	order.Stable(measured, func(a, b granularity.Class) int {
 		return cmp.Compare(p.Granularity(&b).Sum(), p.Granularity(&a).Sum())
 	})
-	top := opt.Top
-	if top == 0 {
-		top = curves
-	}
+	top := cmp.Or(opt.Top, curves)
 	if top < 0 || top > len(lineColors) {
 		top = len(lineColors)
 	}

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -635,13 +636,7 @@ func (m *contentionModel) unfinished() string {
 	if len(rows) == 0 {
 		return ""
 	}
-	shown := m.opt.Top
-	if shown == 0 {
-		shown = 12
-	}
-	if shown < 0 || shown > len(rows) {
-		shown = len(rows)
-	}
+	shown := m.opt.top(12, len(rows))
 	when := "when the trace ended"
 	if m.p.Source == contention.FromWrappers {
 		when = "at the end"
@@ -736,10 +731,7 @@ func FoldedStacks(w io.Writer, p *contention.Profile, view string) error {
 			if i > 0 {
 				b.WriteByte(';')
 			}
-			name := strings.TrimSpace(strings.ReplaceAll(format.Clean(f.Func), ";", ":"))
-			if name == "" {
-				name = contention.UnknownKey
-			}
+			name := cmp.Or(strings.TrimSpace(strings.ReplaceAll(format.Clean(f.Func), ";", ":")), contention.UnknownKey)
 			b.WriteString(name)
 		}
 		stack := b.String()

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"io"
 	"math"
 	"slices"
@@ -93,9 +94,7 @@ func WriteRow(w io.Writer, names []string, graphs []*bottle.Graph, opt Options) 
 		}
 	}
 	writeTotals(&b, short, whole, st)
-	if opt.Top == 0 {
-		opt.Top = 15
-	}
+	opt.Top = cmp.Or(opt.Top, 15)
 	b.WriteByte('\n')
 	if err := WriteTable(&b, bottle.Row(short, graphs), opt); err != nil {
 		return err

@@ -45,13 +45,7 @@ type tasksText struct {
 
 // choose selects the classes with the largest sums, and shortens their names.
 func (t *tasksText) choose() {
-	top := t.opt.Top
-	if top == 0 {
-		top = 15
-	}
-	if top < 0 || top > len(t.p.Classes) {
-		top = len(t.p.Classes)
-	}
+	top := t.opt.top(15, len(t.p.Classes))
 	var full []string
 	for i := range t.p.Classes[:top] {
 		t.classes = append(t.classes, &t.p.Classes[i])
@@ -59,10 +53,7 @@ func (t *tasksText) choose() {
 	}
 	t.more = len(t.p.Classes) - top
 	for _, name := range format.Funcs(full) {
-		if name = strings.TrimSpace(clean(name)); name == "" {
-			name = "(no name)"
-		}
-		t.names = append(t.names, name)
+		t.names = append(t.names, label(name))
 	}
 }
 

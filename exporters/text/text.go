@@ -30,6 +30,7 @@
 package text
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -98,11 +99,17 @@ func Write(w io.Writer, g *bottle.Graph, opt Options) error {
 
 // withDefaults returns the options with a valid width, and the style of the text.
 func (opt Options) withDefaults() (Options, style) {
-	if opt.Width == 0 {
-		opt.Width = 100
-	}
+	opt.Width = cmp.Or(opt.Width, 100)
 	opt.Width = min(240, max(48, opt.Width))
 	return opt, style{color: opt.Color}
+}
+
+// top returns the number of things to show of n: as many as usual unless the options set it.
+func (opt Options) top(usual, n int) int {
+	if top := cmp.Or(opt.Top, usual); top >= 0 {
+		return min(top, n)
+	}
+	return n
 }
 
 // emit writes a text.
@@ -265,12 +272,13 @@ func (m *model) addNames() {
 	}
 	names = chart.Names(m.graph, names)
 	for i, k := range keys {
-		if name := strings.TrimSpace(clean(names[i])); name != "" {
-			m.names[k] = name
-		} else {
-			m.names[k] = "(no name)"
-		}
+		m.names[k] = label(names[i])
 	}
+}
+
+// label makes a name safe to show.
+func label(name string) string {
+	return cmp.Or(strings.TrimSpace(clean(name)), "(no name)")
 }
 
 // name returns the name of a box of the graph or of one of its windows.
