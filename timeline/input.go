@@ -78,7 +78,7 @@ type sized interface {
 // own trace does not link the functions in anyFormat.
 type formats struct {
 	unpack func(r io.Reader, how string) (io.Reader, func(), error)
-	other  decodeFunc // decodes data that wireDecoder does not support
+	other  decodeFunc // decodes data that decoding.decode does not support
 }
 
 func anyFormat() formats { return formats{unpack: unpack, other: decodeByReader} }

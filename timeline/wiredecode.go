@@ -96,7 +96,7 @@ func (wd *decoding) decodeBytes(data []byte, opt wireformat.Options) (*decoded, 
 	d := &decoded{}
 	opt.Room = func(size int64) bool { return !wd.meter.Exceeded() && wd.meter.Room(size) }
 	gen, err := wireformat.Read(data, opt)
-	c := &wireCursor{cursor: newCursor(d, wd), size: len(data), cut: opt.Cut}
+	c := &wireCursor{cursor: newCursor(d, wd), size: len(data), cut: opt.Cut, tasks: map[uint64]task{}, stopNames: map[int32]string{}}
 	if err == nil {
 		err = c.begin(newFrameTable(gen, wd.stacks))
 	}

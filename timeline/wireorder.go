@@ -923,9 +923,6 @@ func (c *wireCursor) stopName(kind int32) string {
 	name, ok := c.stopNames[kind]
 	if !ok {
 		name = "stop-the-world (" + c.gen.Text(kind) + ")"
-		if c.stopNames == nil {
-			c.stopNames = map[int32]string{}
-		}
 		c.stopNames[kind] = name
 	}
 	return name
@@ -971,9 +968,6 @@ func (c *wireCursor) takeTask(t *thread, ev *wireformat.Event) (bool, error) {
 	is = task{c.textIndex(ev.Args[2]), ev.Args[1]}
 	if is.parent == none {
 		is.parent = 0
-	}
-	if c.tasks == nil {
-		c.tasks = map[uint64]task{}
 	}
 	c.tasks[id] = is
 	c.note(t, aux{kind: auxTaskBegin, id: id, parent: is.parent}, is.name, ev.Args[3])
