@@ -775,8 +775,8 @@ func (d *diagnosis) waitsIn(p timeline.Place, kind string, fn string) bool {
 
 // handOver describes the way from one goroutine to the next.
 func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
-	var scheduler, pulled time.Duration // pulled: by iter.Pull
-	var count, turns int64
+	var scheduler, pulled, ran time.Duration // pulled: by iter.Pull; ran: others that waited in their turn
+	var count, turns, waits int64
 	var groups []string
 	for r := range d.rowsOf(c) {
 		if r.Category == ledger.Scheduler {
@@ -798,6 +798,11 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 			}
 		}
 	}
+	for r := range d.rowsOf(c) {
+		if r.Category == ledger.Idle && slices.Contains(groups, r.Beside) {
+			ran, waits = ran+r.Time, waits+r.Count
+		}
+	}
 	for _, group := range groups {
 		if len(f.Where) < 2 {
 			f.Where = append(f.Where, d.hotPlaces(group)...)
@@ -807,6 +812,12 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 	if pulled > (c.lost-unused)/2 {
 		f.Title = fmt.Sprintf("Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is %s of the capacity (%s), most for %s.", lost, format.Plural(turns, "turn", "turns"), d.mostGroups(c, 2))
 		f.Advice = "If both parts take long, have a goroutine send batches through a channel; else range over the iterator itself."
+		return
+	}
+	latency := d.latency(c)
+	if len(groups) > 1 && ran > (c.lost-unused)/2 && ran > time.Duration(waits)*max(10*latency, lateThread) {
+		f.Title = fmt.Sprintf("Taking turns: %s and %s wait for each other and hardly run at the same time, which leaves %s of the capacity idle (%s of %s).", format.Func(groups[0]), format.Func(groups[1]), lost, format.Plural(waits, "turn", "turns"), format.Duration(ran/time.Duration(waits)))
+		f.Advice = "Let each begin its next part while the other still has the last one: have two or more messages, buffers or requests under way."
 		return
 	}
 	until := "goroutines ran that others had woken"
@@ -828,7 +839,7 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 	}
 	took := ""
 	pinned := slices.DeleteFunc(slices.Clone(d.l.Pinned), func(group string) bool { return !slices.Contains(groups, group) })
-	if latency := d.latency(c); latency >= threadSwitch && f.Kind != Switching {
+	if latency >= threadSwitch && f.Kind != Switching {
 		took = "They ran " + format.Duration(latency) + " after they were woken, on average"
 		if latency < lateThread {
 			f.Advice = took + ": as long as it takes to wake a thread. " + f.Advice
