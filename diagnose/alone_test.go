@@ -1494,6 +1494,29 @@ func TestServerWaitsForRequests(t *testing.T) {
 	}
 }
 
+// In a window, a server's goroutines and its wait for connections are older than the trace. Others may
+// be clients, as those of a program that also serves metrics.
+func TestServerOlderThanTheTrace(t *testing.T) {
+	for _, tt := range []struct {
+		n      int
+		accept *contention.Stack
+		want   verdict.Kind
+	}{
+		{12, stackOf("net.(*netFD).accept", 1, "main.main", 84), diagnose.NoWork},
+		{1, stackOf("net.(*netFD).accept", 1, "main.main", 84), diagnose.Network},
+		{12, stackOf("net.(*netFD).accept", 1, "net/http.(*Server).Serve", 2, "main.main", 84), diagnose.Network},
+	} {
+		r := (&made{
+			rows:  []ledger.Row{{Category: ledger.Outside, Group: "main.handle", Site: placeOf("main.handle", 20), Wait: "network", Beside: ledger.None, Time: 1900 * time.Millisecond, Count: 9}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.handle", Goroutines: tt.n, Sites: map[string][]bottle.Site{"network": {{Func: "main.handle", File: "/src/main.go", Line: 20, Time: time.Second}}}}},
+		}).results(t)
+		r.Contention.Unfinished = []contention.Wait{{Kind: contention.NetworkKind, Waiter: contention.Party{Group: "main.main", Stack: tt.accept}, Contentions: 1}}
+		if f := diagnose.New(r).Findings[0]; f.Kind != tt.want {
+			t.Errorf("%d: %s", tt.n, f.Title)
+		}
+	}
+}
+
 // The place where most goroutines past a limit wait is the first of these.
 func TestMostPastALimitComeFirst(t *testing.T) {
 	const ms = time.Millisecond

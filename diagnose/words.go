@@ -754,13 +754,26 @@ func (d *diagnosis) forRequests(c *cause) bool {
 const accepts = "net.(*netFD).accept"
 
 // reads reports whether a group of goroutines waits for the network at one place only, and was
-// started where connections are accepted: it waits for what clients send.
+// started where connections are accepted: it waits for what clients send. Goroutines older than the
+// trace were started there if a function of their package accepts.
 func (d *diagnosis) reads(group string) bool {
 	b, started := d.boxes[group], d.ran[group].started
-	return b != nil && started != nil && d.Contention != nil && len(b.Sites[timeline.WaitNetwork.String()]) == 1 &&
-		slices.ContainsFunc(d.Contention.Waits, func(w contention.Wait) bool {
-			return w.Waiter.Group == started.Waker && calls(w.Waiter.Stack, accepts)
+	if b == nil || d.Contention == nil || len(b.Sites[timeline.WaitNetwork.String()]) != 1 {
+		return false
+	}
+	starts := func(w contention.Wait) bool {
+		frames := framesOf(w.Waiter.Stack)
+		if !calls(w.Waiter.Stack, accepts) {
+			return false
+		} else if started != nil {
+			return w.Waiter.Group == started.Waker
+		}
+		i := slices.IndexFunc(frames, func(f contention.Frame) bool {
+			return !slices.Contains([]string{"runtime", "internal/poll", "net", "crypto/tls"}, symbol.Package(f.Func))
 		})
+		return b.Goroutines > 1 && i >= 0 && symbol.Package(frames[i].Func) == symbol.Package(group)
+	}
+	return slices.ContainsFunc(d.Contention.Waits, starts) || slices.ContainsFunc(d.Contention.Unfinished, starts)
 }
 
 // waitsIn reports whether goroutines that wait at a place do so in a function.
