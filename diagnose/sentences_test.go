@@ -233,6 +233,10 @@ func TestSentences(t *testing.T) {
 			sentence: "The trace does not show which functions ran, so it does not show what limits the program. It may be truncated."},
 		{change: func(r *diagnose.Results) { r.Focus = "main.look" }, sentence: "Nothing that main.look is part of cost 3% of the capacity."},
 		{change: queue, boxes: []bottle.Box{box("main.work", 4, time.Second, 1)}, sentence: "For 100% of the time all processors were in use and other goroutines were ready: 3.00 on average."},
+		{change: one, boxes: []bottle.Box{box("main.work", 4, time.Second, 1)},
+			pairs:    []contention.Wait{{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.work", Stack: stackOf("main.resize", 17)}, Owner: contention.Party{Group: "main.work", Stack: stackOf("main.resize", 19)}, Blamed: 6 * time.Second, Contentions: 9}},
+			sentence: "GOMAXPROCS is 1: for 100% of the time the processor was in use and other goroutines were ready: 2.00 on average.",
+			advice:   "There is work for up to 3 processors, unless goroutines then wait for each other, or for memory that they share. More of them do not change that 6.00 goroutines wait for one another at main.resize main.go:17, on average."},
 		{change: one, boxes: []bottle.Box{box("main.work", 4, time.Second, 1)}, sentence: "GOMAXPROCS is 1: for 100% of the time the processor was in use and other goroutines were ready: 2.00 on average."},
 
 		{rows: []ledger.Row{idle(ledger.Idle, "chan-receive", ledger.Several, time.Second)},

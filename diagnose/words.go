@@ -1659,6 +1659,11 @@ func (d *diagnosis) after(costly []verdict.Finding, largest time.Duration) []ver
 		queued, ready := format.Percent(d.l.Queued, d.l.Wall), mean(d.l.Queue, d.l.Queued)
 		f.Title = fmt.Sprintf("For %s of the time all processors were in use and other goroutines were ready: %s on average.", queued, ready)
 		f.Advice = fmt.Sprintf("There is work for up to %s, unless goroutines then wait for each other, or for memory that they share.", format.Plural(d.enough(), "processor", "processors"))
+		if i := slices.IndexFunc(d.allLimits(), func(l *limit) bool { return l.sort == semaphores || l.sort == tokens }); i >= 0 {
+			if p := d.allLimits()[i].place; d.waitedAt(p) >= 1 {
+				f.Advice += fmt.Sprintf(" More of them do not change that %s goroutines wait for one another at %s, on average.", format.Number(d.waitedAt(p)), p)
+			}
+		}
 		limited := has(costly, Lock) || has(costly, Tiny) // more processors would wait for the lock, or start goroutines
 		if d.onOne() {
 			f.Kind = OneProc
