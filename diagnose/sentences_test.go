@@ -168,6 +168,15 @@ func TestSentences(t *testing.T) {
 			r.Tasks = &granularity.Profile{Source: granularity.SourceTrace, Of: granularity.OfGoroutines, Classes: []granularity.Class{c}, Wall: time.Second, Procs: 2}
 		}
 	}
+	goroutines := func(group string, n int, each time.Duration) func(r *diagnose.Results) { // that main.main starts
+		return func(r *diagnose.Results) {
+			c := granularity.Class{Name: group, Tasks: uint64(n), Sites: []granularity.Site{{Created: []granularity.Frame{{Func: "main.main", File: "/src/main.go", Line: 25}}}}}
+			c.RunningNS.AddN(uint64(each), uint64(n))
+			r.Tasks = &granularity.Profile{Source: granularity.SourceTrace, Of: granularity.OfGoroutines, Classes: []granularity.Class{c}, Wall: time.Second, Procs: 2}
+		}
+	}
+	joined := turn("main.main", "main.work", time.Second)
+	joined.Wait = "waitgroup"
 	noGraph := func(r *diagnose.Results) { r.Graph = nil }
 	past := func(wait string) ledger.Row { // a limit
 		return ledger.Row{Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.serve", 9), Wait: wait, Beside: ledger.None, Time: time.Second, Count: 9}
@@ -471,10 +480,19 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{idle(ledger.WakeUp, "chan-receive", "main.take", time.Second)}, boxes: []bottle.Box{box("main.take", 8, time.Second, 1)},
 			sentence: "While main.take ran, and no others, the other processors had nothing to do or were waking up: 50% of the capacity.",
 			advice:   "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."},
+		// Goroutines of one function, none of which takes most of the time, run one at a time.
+		{rows: []ledger.Row{joined}, boxes: []bottle.Box{box("main.work", 9, time.Second, 1), box("main.main", 1, 0, 1)}, change: goroutines("main.work", 9, 111*ms),
+			sentence: "The 9 goroutines of main.work ran one at a time, and the other processors had nothing to do: 50% of the capacity.",
+			advice:   "Each is waited for there before the next one is started: start several, then wait for them."},
+		{rows: []ledger.Row{joined}, boxes: []bottle.Box{box("main.work", 90, time.Second, 1), box("main.main", 1, 0, 1)}, change: goroutines("main.work", 90, 11*ms), // ten for each wait
+			sentence: "While main.work ran, and no others, the other processors had nothing to do: 50% of the capacity."},
+		{rows: []ledger.Row{turn("main.take", "main.take", time.Second)}, boxes: []bottle.Box{box("main.take", 3, time.Second, 1)}, change: goroutines("main.take", 3, 333*ms),
+			sentence: "The 3 goroutines of main.take ran one at a time, and the other processors had nothing to do: 50% of the capacity.",
+			advice:   "They wait for each other: have more items or requests under way at a time, so that each works on another one."},
 		// Two goroutines that take turns, and a third processor. Long turns are work, and short ones are waking.
 		{rows: []ledger.Row{turn("main.take", "main.work", 300*ms), turn("main.work", "main.take", 280*ms), {Category: ledger.NoWork, Beside: "main.take", Time: 400 * ms, Count: 1}, {Category: ledger.NoWork, Beside: "main.work", Time: 400 * ms, Count: 1}},
 			change:   func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 3, 3*time.Second },
-			sentence: "Taking turns: main.take and main.work wait for each other and hardly run at the same time, which leaves 46% of the capacity idle (18 turns of 32.2 ms).",
+			sentence: "Taking turns: main.take and main.work wait for each other, which leaves 46% of the capacity idle (18 turns of 32.2 ms).",
 			advice:   "Let each begin its next part while the other still has the last one: have two or more messages, buffers or requests under way."},
 		{rows: []ledger.Row{often(turn("main.take", "main.work", 300*ms)), often(turn("main.work", "main.take", 280*ms)), {Category: ledger.NoWork, Beside: "main.take", Time: 400 * ms, Count: 1}, {Category: ledger.NoWork, Beside: "main.work", Time: 400 * ms, Count: 1}},
 			change:   func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 3, 3*time.Second },

@@ -828,8 +828,8 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 		return
 	}
 	latency := d.latency(c)
-	if len(groups) > 1 && ran > (c.lost-unused)/2 && ran > time.Duration(waits)*max(10*latency, lateThread) {
-		f.Title = fmt.Sprintf("Taking turns: %s and %s wait for each other and hardly run at the same time, which leaves %s of the capacity idle (%s of %s).", format.Func(groups[0]), format.Func(groups[1]), lost, format.Plural(waits, "turn", "turns"), format.Duration(ran/time.Duration(waits)))
+	if len(groups) > 1 && ran > (c.lost-unused)/2 && ran > time.Duration(waits)*lateThread {
+		f.Title = fmt.Sprintf("Taking turns: %s and %s wait for each other, which leaves %s of the capacity idle (%s of %s).", format.Func(groups[0]), format.Func(groups[1]), lost, format.Plural(waits, "turn", "turns"), format.Duration(ran/time.Duration(waits)))
 		f.Advice = "Let each begin its next part while the other still has the last one: have two or more messages, buffers or requests under way."
 		return
 	}
@@ -963,6 +963,10 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 	if d.timesOf(c)[ledger.WakeUp] > c.lost/4 {
 		idle += " or were waking up"
 	}
+	if d.oneByOne(f, c) {
+		f.Title = fmt.Sprintf("The %s goroutines of %s ran one at a time, and the other processors %s: %s of the capacity.", format.Count(d.boxes[c.name].Goroutines), name, idle, lost)
+		return
+	}
 	f.Title = fmt.Sprintf("While %s %s, the other processors %s: %s of the capacity.", name, what, idle, lost)
 	if starter, ran, whole := d.startedAt(c); ran > 0 && d.isGroup(c.name) && d.boxes[c.name].SelfParallelism <= 1.5 {
 		if !slices.Contains(f.Where, starter) {
@@ -971,6 +975,46 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 		f.Advice = fmt.Sprintf("What %s started took %s of the time for which they ran. ", starter, format.Percent(ran, whole))
 	}
 	f.Advice += d.herd(c) + "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."
+}
+
+// oneByOne reports whether a group of goroutines, none of which ran for most of the time, ran one at
+// a time because another one starts each when the one before is done, or because they wait for each
+// other. It then sets the advice, and the place.
+func (d *diagnosis) oneByOne(f *verdict.Finding, c *cause) bool {
+	if !d.isGroup(c.name) || !d.oneAtATime(c.name) || d.Tasks == nil || d.Tasks.Of != granularity.OfGoroutines {
+		return false
+	}
+	b := d.boxes[c.name]
+	i := slices.IndexFunc(d.Tasks.Classes, func(t granularity.Class) bool { return t.Name == c.name })
+	if i < 0 || time.Duration(d.Tasks.Classes[i].RunningNS.Max()) > b.Running/2 {
+		return false
+	}
+	var joined, passed time.Duration
+	var joins int64
+	var join *ledger.Row
+	for r := range d.rowsOf(c) {
+		switch {
+		case r.Group != c.name && d.startedBy[c.name][r.Group] && d.own(r.Site):
+			if joined += r.Time; r.Category == ledger.Idle {
+				joins += r.Count
+			}
+			if join == nil {
+				join = r
+			}
+		case r.Group == c.name && (r.Waker == c.name || r.Category == ledger.WakeUp) && isTurn(r.Wait):
+			passed += r.Time
+		}
+	}
+	switch {
+	case joined > c.lost/2 && joins >= int64(b.Goroutines)*3/4:
+		f.Where = append([]timeline.Place{join.Site}, slices.DeleteFunc(f.Where, func(p timeline.Place) bool { return p == join.Site })...)
+		f.Advice = "Each is waited for there before the next one is started: start several, then wait for them."
+	case passed > c.lost/2:
+		f.Advice = "They wait for each other: have more items or requests under way at a time, so that each works on another one."
+	default:
+		return false
+	}
+	return true
 }
 
 // uneven describes a group of goroutines of which the last ones ran longer than the others.
