@@ -1143,12 +1143,24 @@ func TestTimerBesideTheCause(t *testing.T) {
 			t.Errorf("ran for %v: %s, of %d", ran, found[0].Title, len(found))
 		}
 	}
-	// If few requests come, it ends more of these times than they do.
+	// If few requests come, it ends more of these times than they do. What handlers wait for then
+	// slows down none of them.
 	found := diagnose.New((&made{rows: []ledger.Row{
 		{Category: ledger.Outside, Group: "net/http.(*conn).serve", Site: timeline.Place{Func: "net/http.(*connReader).Read", File: "/go/src/net/http/server.go", Line: 7}, Wait: "network", Beside: ledger.None, Time: 200 * ms, Count: 9},
-		{Category: ledger.Outside, Group: "main.expire", Site: placeOf("main.expire", 3), Wait: "select", Beside: ledger.None, Time: 1600 * ms, Count: 99},
+		{Category: ledger.Outside, Group: "main.expire", Site: placeOf("main.expire", 3), Wait: "select", Beside: ledger.None, Time: 1500 * ms, Count: 99},
+		{Category: ledger.Outside, Group: "main.handle", Site: placeOf("main.query", 5), Wait: "network", Beside: ledger.None, Time: 100 * ms, Count: 9},
 	}, waits: []contention.Wait{{Kind: contention.SelectKind, Waiter: contention.Party{Group: "main.expire", Stack: stackOf("main.expire", 3)}, Contentions: 99}}}).results(t)).Findings
-	if want := "Nothing to do for 90% of the capacity: processors were idle until requests came from the network."; found[0].Title != want {
+	if want := "Nothing to do for 85% of the capacity: processors were idle until requests came from the network."; found[0].Title != want || found[1].Kind != diagnose.Network || found[1].Gain != 0 {
+		t.Errorf("%s, want %s; %v", found[0].Title, want, found[1])
+	}
+	// It is what the others sleep for if that is more.
+	found = diagnose.New((&made{rows: []ledger.Row{
+		{Category: ledger.Outside, Group: "net/http.(*conn).serve", Site: timeline.Place{Func: "net/http.(*connReader).Read", File: "/go/src/net/http/server.go", Line: 7}, Wait: "network", Beside: ledger.None, Time: 200 * ms, Count: 9},
+		{Category: ledger.Outside, Group: "main.expire", Site: placeOf("main.expire", 3), Wait: "select", Beside: ledger.None, Time: 600 * ms, Count: 99},
+		{Category: ledger.Outside, Group: "main.send", Site: placeOf("main.send", 5), Wait: "sleep", Beside: ledger.None, Time: 900 * ms, Count: 9},
+	}, boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.send", Running: 50 * ms, Goroutines: 1}}, waits: []contention.Wait{
+		{Kind: contention.SelectKind, Waiter: contention.Party{Group: "main.expire", Stack: stackOf("main.expire", 3)}, Contentions: 99}}}).results(t)).Findings
+	if want := "Sleeping at main.send main.go:5 left 75% of the capacity idle."; found[0].Title != want {
 		t.Errorf("%s, want %s", found[0].Title, want)
 	}
 }

@@ -921,11 +921,11 @@ func (d *diagnosis) mergeBeside() {
 }
 
 // mergeBackground adds timers and sleeps of goroutines that do next to nothing, and wake no others, to
-// the wait of a server for requests or else to the largest cause that may set the pace of the others:
-// something else would have ended these waits.
+// the largest cause that may set the pace of the others: something else would have ended these waits.
+// They may come more often than requests do.
 func (d *diagnosis) mergeBackground() {
 	var small []*cause
-	var into, requests *cause
+	var into *cause
 	for _, c := range d.causes {
 		switch c.kind {
 		case Sleep, Timer:
@@ -938,15 +938,10 @@ func (d *diagnosis) mergeBackground() {
 			if into == nil || c.lost > into.lost {
 				into = c
 			}
-			if d.forRequests(c) {
-				requests = c
-			}
 		}
 	}
 	for _, c := range small {
-		if requests != nil {
-			requests.take(c)
-		} else if into != nil && into.lost > c.lost {
+		if into != nil && (into.lost > c.lost || d.forRequests(into)) {
 			into.take(c)
 		}
 	}

@@ -45,6 +45,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
@@ -286,6 +287,16 @@ func (d *diagnosis) findings() []verdict.Finding {
 		if share := ratio(c.lost-d.spare(c), d.l.Capacity); share >= worthTelling && (c.kind != Tracing || share >= 0.05) || c.queue {
 			f := d.finding(c)
 			ranked = append(ranked, weighed{f, d.weight(&f, c)})
+		}
+	}
+	if slices.ContainsFunc(ranked, func(f weighed) bool {
+		return f.Kind == NoWork && len(f.Rows) > 0 && d.l.Rows[f.Rows[0]].Wait == timeline.WaitNetwork.String()
+	}) {
+		for i := range ranked { // a server without requests gets no faster
+			switch f := &ranked[i]; f.Kind {
+			case Network, Sleep, Timer, Blocking, HandOver:
+				f.Gain, f.Basis = 0, "none while requests come no more often"
+			}
 		}
 	}
 	order.Stable(ranked, func(a, b weighed) int {
