@@ -1150,7 +1150,7 @@ func TestTimerBesideTheCause(t *testing.T) {
 		{Category: ledger.Outside, Group: "main.expire", Site: placeOf("main.expire", 3), Wait: "select", Beside: ledger.None, Time: 1500 * ms, Count: 99},
 		{Category: ledger.Outside, Group: "main.handle", Site: placeOf("main.query", 5), Wait: "network", Beside: ledger.None, Time: 100 * ms, Count: 9},
 	}, waits: []contention.Wait{{Kind: contention.SelectKind, Waiter: contention.Party{Group: "main.expire", Stack: stackOf("main.expire", 3)}, Contentions: 99}}}).results(t)).Findings
-	if want := "Nothing to do for 85% of the capacity: processors were idle until requests came from the network."; found[0].Title != want || found[1].Kind != diagnose.Network || found[1].Gain != 0 {
+	if want := "Nothing to do for 85% of the capacity: processors were idle until requests came from the network."; found[0].Title != want || found[1].Bound() != "none while requests come no more often" {
 		t.Errorf("%s, want %s; %v", found[0].Title, want, found[1])
 	}
 	// It is what the others sleep for if that is more.

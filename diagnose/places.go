@@ -232,7 +232,7 @@ func (d *diagnosis) servedBy(group string) served {
 	return d.behalf[group]
 }
 
-// ownFirst sorts the places of a finding, each once: those of the program's own module before
+// ownFirst sorts the places of a finding, each line once: those of the program's own module before
 // those of its dependencies, and the standard library last. If all are in the standard library,
 // the first one is the place that the goroutines there worked for; if none is in the program's
 // own module, the place there that waits for them is added.
@@ -258,7 +258,9 @@ func (d *diagnosis) ownFirst(f *verdict.Finding) {
 		} else if d.own(p) {
 			to = &sorted[1]
 		}
-		if !slices.Contains(*to, p) {
+		if !slices.ContainsFunc(*to, func(q timeline.Place) bool {
+			return q == p || q.Line > 0 && q.Line == p.Line && symbol.Enclosing(q.Func) == symbol.Enclosing(p.Func)
+		}) {
 			*to = append(*to, p)
 		}
 	}

@@ -95,6 +95,18 @@ func TestPlaceOfATaskIsNotThatOfItsPool(t *testing.T) {
 	}
 }
 
+// A line is one place, also in a function literal that is on it.
+func TestLineIsOnePlace(t *testing.T) {
+	f := diagnose.New((&made{rows: []ledger.Row{
+		{Category: ledger.Outside, Group: "main.sort.func1", Site: placeOf("main.sort.func1", 25), Callers: []timeline.Place{placeOf("main.sort", 25), placeOf("main.main", 40)}, Wait: "sleep", Beside: ledger.None, Time: time.Second, Count: 9},
+	}}).results(t)).Findings[0]
+	for i, p := range f.Where {
+		if slices.ContainsFunc(f.Where[:i], func(q timeline.Place) bool { return q.Line == p.Line }) {
+			t.Errorf("%s: %v", f.Title, f.Where)
+		}
+	}
+}
+
 // Without samples, the code before a wait counts at the line of the wait. If enough of the same
 // group ran elsewhere, until the scheduler preempted it, that is where it computes.
 func TestCodeBeforeAWait(t *testing.T) {
