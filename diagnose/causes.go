@@ -561,6 +561,42 @@ func (d *diagnosis) mergeTurns() {
 			a.kind, b.kind = "", ""
 		}
 	}
+	d.mergeCycle()
+}
+
+// mergeCycle does the same for three or more groups, none of which has most of the work: each waits
+// for the one before, and the first one for the last.
+func (d *diagnosis) mergeCycle() {
+	var cycle []*cause
+	alone := map[string]bool{}
+	for _, c := range d.causes {
+		if c.kind == Serial && ratio(c.lost, d.l.Capacity) >= worthTelling {
+			cycle = append(cycle, c)
+			alone[c.name] = true
+		}
+	}
+	cycle = slices.DeleteFunc(cycle, func(c *cause) bool {
+		var turns int64
+		var took time.Duration
+		for r := range d.rowsOf(c) {
+			if isTurn(r.Wait) && (alone[r.Group] && r.Group != c.name || alone[r.Waker]) {
+				took, turns = took+r.Time, turns+r.Count
+			}
+		}
+		return turns < 10 || took < c.lost/2 || d.boxes[c.name] == nil
+	})
+	var ran, sum, most time.Duration
+	for _, c := range cycle {
+		ran, sum, most = ran+d.boxes[c.name].Running, sum+c.lost, max(most, c.lost)
+	}
+	if len(cycle) < 3 || ran > d.l.Wall*11/10 || most > sum*6/10 {
+		return
+	}
+	into := d.causeOf(key{kind: HandOver})
+	for _, c := range cycle {
+		into.take(c)
+		c.kind = ""
+	}
 }
 
 // startsOf returns the cause that the goroutines of a group are too short to start them; nil if they

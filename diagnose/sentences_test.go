@@ -125,8 +125,8 @@ func TestSentences(t *testing.T) {
 	turn := func(waits, runs string, t time.Duration) ledger.Row {
 		return ledger.Row{Category: ledger.Idle, Group: waits, Site: placeOf(waits, 3), Wait: "cond", Waker: runs, WakerSite: placeOf(runs, 5), Beside: runs, Time: t, Count: 9}
 	}
-	often := func(r ledger.Row) ledger.Row {
-		r.Count = 10_000
+	often := func(r ledger.Row, n int64) ledger.Row {
+		r.Count = n
 		return r
 	}
 	pulls := func(waits, runs string) ledger.Row {
@@ -177,6 +177,7 @@ func TestSentences(t *testing.T) {
 	}
 	joined := turn("main.main", "main.work", time.Second)
 	joined.Wait = "waitgroup"
+	asked := often(turn("main.main", "main.work", time.Second), 10_000)
 	noGraph := func(r *diagnose.Results) { r.Graph = nil }
 	past := func(wait string) ledger.Row { // a limit
 		return ledger.Row{Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.serve", 9), Wait: wait, Beside: ledger.None, Time: time.Second, Count: 9}
@@ -486,15 +487,28 @@ func TestSentences(t *testing.T) {
 			advice:   "Each is waited for there before the next one is started: start several, then wait for them."},
 		{rows: []ledger.Row{joined}, boxes: []bottle.Box{box("main.work", 90, time.Second, 1), box("main.main", 1, 0, 1)}, change: goroutines("main.work", 90, 11*ms), // ten for each wait
 			sentence: "While main.work ran, and no others, the other processors had nothing to do: 50% of the capacity."},
+		{rows: []ledger.Row{asked}, boxes: []bottle.Box{box("main.work", 4, time.Second, 1), box("main.main", 1, 0, 1)}, change: goroutines("main.work", 4, 250*ms),
+			sentence: "The 4 goroutines of main.work ran one at a time, and the other processors had nothing to do: 50% of the capacity.",
+			advice:   "Each is waited for there before the next one gets work: give it to several, then wait for them."},
+		// Three functions with one item in flight.
+		{rows: []ledger.Row{often(turn("main.take", "main.work", 400*ms), 100), often(turn("main.send", "main.take", 320*ms), 100), often(turn("main.work", "main.send", 280*ms), 100)},
+			boxes:    []bottle.Box{box("main.take", 1, 320*ms, 1), box("main.work", 1, 400*ms, 1), box("main.send", 1, 280*ms, 1)},
+			sentence: "Taking turns: main.work, main.take and main.send wait for each other, which leaves 50% of the capacity idle (300 turns of 3.33 ms).",
+			advice:   "Let each begin its next part while the other still has the last one: have two or more messages, buffers or requests under way."},
+		{rows: []ledger.Row{often(turn("main.take", "main.work", 640*ms), 100), often(turn("main.send", "main.take", 120*ms), 100), often(turn("main.work", "main.send", 240*ms), 100)},
+			boxes:    []bottle.Box{box("main.take", 1, 120*ms, 1), box("main.work", 1, 640*ms, 1), box("main.send", 1, 240*ms, 1)}, // one of them sets the pace
+			sentence: "While main.work ran alone, the other processors had nothing to do: 32% of the capacity.",
+			advice:   "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."},
 		{rows: []ledger.Row{turn("main.take", "main.take", time.Second)}, boxes: []bottle.Box{box("main.take", 3, time.Second, 1)}, change: goroutines("main.take", 3, 333*ms),
 			sentence: "The 3 goroutines of main.take ran one at a time, and the other processors had nothing to do: 50% of the capacity.",
 			advice:   "They wait for each other: have more items or requests under way at a time, so that each works on another one."},
 		// Two goroutines that take turns, and a third processor. Long turns are work, and short ones are waking.
 		{rows: []ledger.Row{turn("main.take", "main.work", 300*ms), turn("main.work", "main.take", 280*ms), {Category: ledger.NoWork, Beside: "main.take", Time: 400 * ms, Count: 1}, {Category: ledger.NoWork, Beside: "main.work", Time: 400 * ms, Count: 1}},
+			boxes:    []bottle.Box{box("main.take", 1, 280*ms, 1), box("main.work", 1, 300*ms, 1)},
 			change:   func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 3, 3*time.Second },
-			sentence: "Taking turns: main.take and main.work wait for each other, which leaves 46% of the capacity idle (18 turns of 32.2 ms).",
+			sentence: "Taking turns: main.work and main.take wait for each other, which leaves 46% of the capacity idle (18 turns of 32.2 ms).",
 			advice:   "Let each begin its next part while the other still has the last one: have two or more messages, buffers or requests under way."},
-		{rows: []ledger.Row{often(turn("main.take", "main.work", 300*ms)), often(turn("main.work", "main.take", 280*ms)), {Category: ledger.NoWork, Beside: "main.take", Time: 400 * ms, Count: 1}, {Category: ledger.NoWork, Beside: "main.work", Time: 400 * ms, Count: 1}},
+		{rows: []ledger.Row{often(turn("main.take", "main.work", 300*ms), 10_000), often(turn("main.work", "main.take", 280*ms), 10_000), {Category: ledger.NoWork, Beside: "main.take", Time: 400 * ms, Count: 1}, {Category: ledger.NoWork, Beside: "main.work", Time: 400 * ms, Count: 1}},
 			change:   func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 3, 3*time.Second },
 			sentence: "Handing over: processors were idle for 46% of the capacity until goroutines ran that others had woken, or had none to run (20,002 times), most for main.take (10%) and main.work (9%)."},
 		// Of many goroutines that Broadcast wakes, few have anything to do.

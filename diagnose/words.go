@@ -788,15 +788,20 @@ func (d *diagnosis) waitsIn(p timeline.Place, kind string, fn string) bool {
 
 // handOver describes the way from one goroutine to the next.
 func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
-	var scheduler, pulled, ran time.Duration // pulled: by iter.Pull; ran: others that waited in their turn
+	var scheduler, pulled, beside time.Duration // pulled: by iter.Pull; beside: while others ran
 	var count, turns, waits int64
 	var groups []string
+	ran := map[string]time.Duration{}
 	for r := range d.rowsOf(c) {
 		if r.Category == ledger.Scheduler {
 			scheduler, count = scheduler+r.Time, count+r.Count
 		}
 		if r.Wait == timeline.WaitCoroutine.String() {
 			pulled += r.Time
+		}
+		if r.Category == ledger.Idle && d.boxes[r.Beside] != nil {
+			beside, waits = beside+r.Time, waits+r.Count
+			ran[r.Beside] += r.Time
 		}
 		for _, p := range d.places(r.Site, r.WakerSite) {
 			inFunc := func(q timeline.Place) bool { return q.Func == p.Func } // preemption shows several lines of a loop
@@ -811,11 +816,6 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 			}
 		}
 	}
-	for r := range d.rowsOf(c) {
-		if r.Category == ledger.Idle && slices.Contains(groups, r.Beside) {
-			ran, waits = ran+r.Time, waits+r.Count
-		}
-	}
 	for _, group := range groups {
 		if len(f.Where) < 2 {
 			f.Where = append(f.Where, d.hotPlaces(group)...)
@@ -828,8 +828,15 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 		return
 	}
 	latency := d.latency(c)
-	if len(groups) > 1 && ran > (c.lost-unused)/2 && ran > time.Duration(waits)*lateThread {
-		f.Title = fmt.Sprintf("Taking turns: %s and %s wait for each other, which leaves %s of the capacity idle (%s of %s).", format.Func(groups[0]), format.Func(groups[1]), lost, format.Plural(waits, "turn", "turns"), format.Duration(ran/time.Duration(waits)))
+	if len(ran) > 1 && beside > (c.lost-unused)/2 && beside > time.Duration(waits)*lateThread {
+		var names []string
+		for len(ran) > 0 && len(names) < 3 {
+			most := largest(ran, strings.Compare)
+			names = append(names, format.Func(most))
+			delete(ran, most)
+		}
+		last := len(names) - 1
+		f.Title = fmt.Sprintf("Taking turns: %s and %s wait for each other, which leaves %s of the capacity idle (%s of %s).", strings.Join(names[:last], ", "), names[last], lost, format.Plural(waits, "turn", "turns"), format.Duration(beside/time.Duration(waits)))
 		f.Advice = "Let each begin its next part while the other still has the last one: have two or more messages, buffers or requests under way."
 		return
 	}
@@ -1009,6 +1016,9 @@ func (d *diagnosis) oneByOne(f *verdict.Finding, c *cause) bool {
 	case joined > c.lost/2 && joins >= int64(b.Goroutines)*3/4:
 		f.Where = append([]timeline.Place{join.Site}, slices.DeleteFunc(f.Where, func(p timeline.Place) bool { return p == join.Site })...)
 		f.Advice = "Each is waited for there before the next one is started: start several, then wait for them."
+		if joins > int64(b.Goroutines)*3/2 {
+			f.Advice = "Each is waited for there before the next one gets work: give it to several, then wait for them."
+		}
 	case passed > c.lost/2:
 		f.Advice = "They wait for each other: have more items or requests under way at a time, so that each works on another one."
 	default:
