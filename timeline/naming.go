@@ -280,13 +280,14 @@ func serverOf(start string) *server {
 // naming is the knowledge of a pass about launchers and names.
 type naming struct {
 	learned   map[*calls]bool
-	callees   map[*Frame]*callees // by calling frame
-	launchers map[string]*callees // by function: its callees through function values
-	starts    map[string]bool     // start functions that called a function of the program
-	hosts     map[string]bool     // functions of other modules that called one of the program
-	reads     map[string]bool     // start functions of libraries that read by themselves
-	sites     map[*Frame]string   // the name of the goroutines started there, or several
-	places    map[*Frame]string   // the names of these places
+	callees   map[*Frame]*callees          // by calling frame
+	launchers map[string]*callees          // by function: its callees through function values
+	starts    map[string]bool              // start functions that called a function of the program
+	hosts     map[string]bool              // functions of other modules that called one of the program
+	reads     map[string]bool              // start functions of libraries that read by themselves
+	stopped   map[string]map[string]string // by root and function in which a goroutine of it was stopped: see lookInside
+	sites     map[*Frame]string            // the name of the goroutines started there, or several
+	places    map[*Frame]string            // the names of these places
 
 	started map[string]*start // by name
 	bases   map[basis]*basis
@@ -363,7 +364,7 @@ type shown struct {
 func newNaming() naming {
 	return naming{
 		learned: map[*calls]bool{}, callees: map[*Frame]*callees{}, launchers: map[string]*callees{},
-		starts: map[string]bool{}, hosts: map[string]bool{}, reads: map[string]bool{}, sites: map[*Frame]string{}, places: map[*Frame]string{}, started: map[string]*start{},
+		starts: map[string]bool{}, hosts: map[string]bool{}, reads: map[string]bool{}, stopped: map[string]map[string]string{}, sites: map[*Frame]string{}, places: map[*Frame]string{}, started: map[string]*start{},
 		bases: map[basis]*basis{}, latest: &basis{},
 	}
 }
@@ -403,6 +404,12 @@ func (n *naming) learn(stacks []*Stack) {
 		if c.reads {
 			n.reads[c.root] = true
 		}
+		if c.unsure {
+			if n.stopped[c.root] == nil {
+				n.stopped[c.root] = map[string]string{}
+			}
+			n.stopped[c.root][c.first.Func] = ""
+		}
 		for _, steps := range [][]step{c.steps, c.further} {
 			for i := range steps {
 				if s := &steps[i]; s.unsure {
@@ -416,6 +423,32 @@ func (n *naming) learn(stacks []*Stack) {
 	for _, s := range unsure {
 		if c := n.callees[s.at]; c == nil || !c.sure {
 			n.learnStep(s)
+		}
+	}
+	for _, s := range stacks {
+		n.lookInside(s)
+	}
+}
+
+// lookInside notes, for functions in which goroutines were stopped and whose caller may be missing
+// in their call chains, the function that the outermost one of other call chains is; several if
+// these differ.
+func (n *naming) lookInside(s *Stack) {
+	c := s.calls
+	if c == nil || c.unsure || c.first == nil || n.stopped[c.root] == nil {
+		return
+	}
+	in := n.stopped[c.root]
+	for _, f := range s.Frames {
+		if f == c.first {
+			return
+		}
+		switch name, ok := in[f.Func]; {
+		case !ok:
+		case name == "":
+			in[f.Func] = c.first.Func
+		case name != c.first.Func:
+			in[f.Func] = several
 		}
 	}
 }
@@ -592,6 +625,11 @@ func (r *replay) shownBy(root string, l *localG) (name, first, launcher string) 
 
 // look is like show, but also handles call chains whose only frame belongs to the program.
 func (n *naming) look(s *Stack) shown {
+	if c := s.calls; c != nil && c.unsure {
+		if name := n.stopped[c.root][c.first.Func]; name != "" && name != several {
+			return n.shown(name)
+		}
+	}
 	if s.calls != nil || len(s.Frames) >= maxFrames {
 		return n.show(s.calls)
 	}

@@ -226,7 +226,17 @@ func TestGoroutinesAreNamedByTheirFirstMeaningfulFrame(t *testing.T) {
 			{"sync.(*WaitGroup).Go.func1", stk("sync.(*WaitGroup).Go@9", "main.run@21"), [][]string{
 				{"preempted", "runtime.asyncPreempt2", "runtime.asyncPreempt", "main.alone@9", "sync.(*WaitGroup).Go.func1@4"},
 			}},
-		}, [][]string{{"main.run.func1", "main.run.func1", "main.run.func1", "main.run.func1"}, {"main.alone", "main.alone"}}},
+			{"sync.(*WaitGroup).Go.func1", stk("sync.(*WaitGroup).Go@9", "main.run@22"), [][]string{
+				{"preempted", "runtime.asyncPreempt2", "runtime.asyncPreempt", "main.hash@9", "sync.(*WaitGroup).Go.func1@4"},
+			}},
+		}, [][]string{{"main.run.func1", "main.run.func1", "main.run.func1", "main.run.func1"}, {"main.alone", "main.alone"}, {"main.run.func1", "main.run.func1"}}},
+		{"stopped in a function that two others call", []life{
+			{"sync.(*WaitGroup).Go.func1", stk("sync.(*WaitGroup).Go@9", "main.run@20"), [][]string{sleeps("main.hash@8", "main.run.func1@3", "sync.(*WaitGroup).Go.func1@4")}},
+			{"sync.(*WaitGroup).Go.func1", stk("sync.(*WaitGroup).Go@9", "main.run@21"), [][]string{sleeps("main.hash@8", "main.run.func2@3", "sync.(*WaitGroup).Go.func1@4")}},
+			{"sync.(*WaitGroup).Go.func1", stk("sync.(*WaitGroup).Go@9", "main.run@22"), [][]string{
+				{"preempted", "runtime.asyncPreempt2", "runtime.asyncPreempt", "main.hash@9", "sync.(*WaitGroup).Go.func1@4"},
+			}},
+		}, [][]string{{"main.run.func1", "main.run.func1"}, {"main.run.func2", "main.run.func2"}, {"main.hash", "main.hash"}}},
 		{"errgroup in front of WaitGroup.Go", []life{
 			{"golang.org/x/sync/errgroup.(*Group).Go.func1", stk("golang.org/x/sync/errgroup.(*Group).Go@9", "main.run@20"), [][]string{sleeps("main.fetch@3", "golang.org/x/sync/errgroup.(*Group).Go.func1@4")}},
 		}, [][]string{{"main.fetch", "main.fetch"}}},
