@@ -583,7 +583,7 @@ func (d *diagnosis) mergeCycle() {
 				took, turns = took+r.Time, turns+r.Count
 			}
 		}
-		return turns < 10 || took < c.lost/2 || d.boxes[c.name] == nil
+		return turns < 10 || took < (c.lost-d.timesOf(c)[ledger.NoWork])/2 || d.boxes[c.name] == nil
 	})
 	var ran, sum, most time.Duration
 	for _, c := range cycle {

@@ -175,6 +175,12 @@ func TestSentences(t *testing.T) {
 			r.Tasks = &granularity.Profile{Source: granularity.SourceTrace, Of: granularity.OfGoroutines, Classes: []granularity.Class{c}, Wall: time.Second, Procs: 2}
 		}
 	}
+	none := func(beside string, t time.Duration) ledger.Row {
+		return ledger.Row{Category: ledger.NoWork, Beside: beside, Time: t, Count: 1}
+	}
+	ran := func(group string, t time.Duration, n int64) ledger.Row {
+		return ledger.Row{Category: ledger.Code, Group: group, Site: placeOf(group, 4), Time: t, Count: n}
+	}
 	joined := turn("main.main", "main.work", time.Second)
 	joined.Wait = "waitgroup"
 	asked := often(turn("main.main", "main.work", time.Second), 10_000)
@@ -485,15 +491,27 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{joined}, boxes: []bottle.Box{box("main.work", 9, time.Second, 1), box("main.main", 1, 0, 1)}, change: goroutines("main.work", 9, 111*ms),
 			sentence: "The 9 goroutines of main.work ran one at a time, and the other processors had nothing to do: 50% of the capacity.",
 			advice:   "Each is waited for there before the next one is started: start several, then wait for them."},
+		{rows: []ledger.Row{joined, none("main.work", 2*time.Second)}, boxes: []bottle.Box{box("main.work", 9, time.Second, 1), box("main.main", 1, 0, 1)},
+			change: func(r *diagnose.Results) {
+				goroutines("main.work", 9, 111*ms)(r)
+				r.Ledger.Procs, r.Ledger.Capacity = 4, 4*time.Second
+			},
+			sentence: "The 9 goroutines of main.work ran one at a time, and the other processors had nothing to do: 75% of the capacity.",
+			advice:   "Each is waited for there before the next one is started: start several, then wait for them."},
 		{rows: []ledger.Row{joined}, boxes: []bottle.Box{box("main.work", 90, time.Second, 1), box("main.main", 1, 0, 1)}, change: goroutines("main.work", 90, 11*ms), // ten for each wait
 			sentence: "While main.work ran, and no others, the other processors had nothing to do: 50% of the capacity."},
 		{rows: []ledger.Row{asked}, boxes: []bottle.Box{box("main.work", 4, time.Second, 1), box("main.main", 1, 0, 1)}, change: goroutines("main.work", 4, 250*ms),
 			sentence: "The 4 goroutines of main.work ran one at a time, and the other processors had nothing to do: 50% of the capacity.",
 			advice:   "Each is waited for there before the next one gets work: give it to several, then wait for them."},
 		// Three functions with one item in flight.
-		{rows: []ledger.Row{often(turn("main.take", "main.work", 400*ms), 100), often(turn("main.send", "main.take", 320*ms), 100), often(turn("main.work", "main.send", 280*ms), 100)},
+		{rows: []ledger.Row{often(turn("main.take", "main.work", 400*ms), 100), often(turn("main.send", "main.take", 320*ms), 100), often(turn("main.work", "main.send", 280*ms), 100), ran("main.take", 320*ms, 100), ran("main.work", 400*ms, 100), ran("main.send", 280*ms, 100)},
 			boxes:    []bottle.Box{box("main.take", 1, 320*ms, 1), box("main.work", 1, 400*ms, 1), box("main.send", 1, 280*ms, 1)},
 			sentence: "Taking turns: main.work, main.take and main.send wait for each other, which leaves 50% of the capacity idle (300 turns of 3.33 ms).",
+			advice:   "Let each begin its next part while the other still has the last one: have two or more messages, buffers or requests under way."},
+		{rows: []ledger.Row{often(turn("main.take", "main.work", 400*ms), 100), often(turn("main.send", "main.take", 320*ms), 100), often(turn("main.work", "main.send", 280*ms), 100), none("main.work", 800*ms), none("main.take", 640*ms), none("main.send", 560*ms), ran("main.take", 320*ms, 100), ran("main.work", 400*ms, 100), ran("main.send", 280*ms, 100)},
+			boxes:    []bottle.Box{box("main.take", 1, 320*ms, 1), box("main.work", 1, 400*ms, 1), box("main.send", 1, 280*ms, 1)},
+			change:   func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 4, 4*time.Second },
+			sentence: "Taking turns: main.work, main.take and main.send wait for each other, which leaves 75% of the capacity idle (300 turns of 3.33 ms).",
 			advice:   "Let each begin its next part while the other still has the last one: have two or more messages, buffers or requests under way."},
 		{rows: []ledger.Row{often(turn("main.take", "main.work", 640*ms), 100), often(turn("main.send", "main.take", 120*ms), 100), often(turn("main.work", "main.send", 240*ms), 100)},
 			boxes:    []bottle.Box{box("main.take", 1, 120*ms, 1), box("main.work", 1, 640*ms, 1), box("main.send", 1, 240*ms, 1)}, // one of them sets the pace
@@ -503,10 +521,10 @@ func TestSentences(t *testing.T) {
 			sentence: "The 3 goroutines of main.take ran one at a time, and the other processors had nothing to do: 50% of the capacity.",
 			advice:   "They wait for each other: have more items or requests under way at a time, so that each works on another one."},
 		// Two goroutines that take turns, and a third processor. Long turns are work, and short ones are waking.
-		{rows: []ledger.Row{turn("main.take", "main.work", 300*ms), turn("main.work", "main.take", 280*ms), {Category: ledger.NoWork, Beside: "main.take", Time: 400 * ms, Count: 1}, {Category: ledger.NoWork, Beside: "main.work", Time: 400 * ms, Count: 1}},
+		{rows: []ledger.Row{turn("main.take", "main.work", 300*ms), turn("main.work", "main.take", 280*ms), {Category: ledger.NoWork, Beside: "main.take", Time: 400 * ms, Count: 1}, {Category: ledger.NoWork, Beside: "main.work", Time: 400 * ms, Count: 1}, ran("main.take", 280*ms, 9), ran("main.work", 300*ms, 9)},
 			boxes:    []bottle.Box{box("main.take", 1, 280*ms, 1), box("main.work", 1, 300*ms, 1)},
 			change:   func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 3, 3*time.Second },
-			sentence: "Taking turns: main.work and main.take wait for each other, which leaves 46% of the capacity idle (18 turns of 32.2 ms).",
+			sentence: "Taking turns: main.work and main.take wait for each other, which leaves 46% of the capacity idle (27 turns of 21.5 ms).",
 			advice:   "Let each begin its next part while the other still has the last one: have two or more messages, buffers or requests under way."},
 		{rows: []ledger.Row{often(turn("main.take", "main.work", 300*ms), 10_000), often(turn("main.work", "main.take", 280*ms), 10_000), {Category: ledger.NoWork, Beside: "main.take", Time: 400 * ms, Count: 1}, {Category: ledger.NoWork, Beside: "main.work", Time: 400 * ms, Count: 1}},
 			change:   func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 3, 3*time.Second },

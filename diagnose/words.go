@@ -830,13 +830,14 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 	latency := d.latency(c)
 	if len(ran) > 1 && beside > (c.lost-unused)/2 && beside > time.Duration(waits)*lateThread {
 		var names []string
+		var running time.Duration
 		for len(ran) > 0 && len(names) < 3 {
 			most := largest(ran, strings.Compare)
-			names = append(names, format.Func(most))
+			names, running, turns = append(names, format.Func(most)), running+d.boxes[most].Running, turns+d.ran[most].slices
 			delete(ran, most)
 		}
 		last := len(names) - 1
-		f.Title = fmt.Sprintf("Taking turns: %s and %s wait for each other, which leaves %s of the capacity idle (%s of %s).", strings.Join(names[:last], ", "), names[last], lost, format.Plural(waits, "turn", "turns"), format.Duration(beside/time.Duration(waits)))
+		f.Title = fmt.Sprintf("Taking turns: %s and %s wait for each other, which leaves %s of the capacity idle (%s of %s).", strings.Join(names[:last], ", "), names[last], lost, format.Plural(turns, "turn", "turns"), format.Duration(running/time.Duration(max(turns, 1))))
 		f.Advice = "Let each begin its next part while the other still has the last one: have two or more messages, buffers or requests under way."
 		return
 	}
@@ -1008,18 +1009,21 @@ func (d *diagnosis) oneByOne(f *verdict.Finding, c *cause) bool {
 			if join == nil {
 				join = r
 			}
+		case r.Group == c.name && d.startedBy[c.name][r.Waker]:
+			joined += r.Time // on other processors, until it started the next one, or asked it
 		case r.Group == c.name && (r.Waker == c.name || r.Category == ledger.WakeUp) && isTurn(r.Wait):
 			passed += r.Time
 		}
 	}
+	waited := c.lost - d.timesOf(c)[ledger.NoWork]
 	switch {
-	case joined > c.lost/2 && joins >= int64(b.Goroutines)*3/4:
+	case joined > waited/2 && join != nil && joins >= int64(b.Goroutines)*3/4:
 		f.Where = append([]timeline.Place{join.Site}, slices.DeleteFunc(f.Where, func(p timeline.Place) bool { return p == join.Site })...)
 		f.Advice = "Each is waited for there before the next one is started: start several, then wait for them."
 		if joins > int64(b.Goroutines)*3/2 {
 			f.Advice = "Each is waited for there before the next one gets work: give it to several, then wait for them."
 		}
-	case passed > c.lost/2:
+	case passed > waited/2:
 		f.Advice = "They wait for each other: have more items or requests under way at a time, so that each works on another one."
 	default:
 		return false
