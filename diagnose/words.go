@@ -827,18 +827,7 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 		f.Advice = "If both parts take long, have a goroutine send batches through a channel; else range over the iterator itself."
 		return
 	}
-	latency := d.latency(c)
-	if len(ran) > 1 && beside > (c.lost-unused)/2 && beside > time.Duration(waits)*lateThread {
-		var names []string
-		var running time.Duration
-		for len(ran) > 0 && len(names) < 3 {
-			most := largest(ran, strings.Compare)
-			names, running, turns = append(names, format.Func(most)), running+d.boxes[most].Running, turns+d.ran[most].slices
-			delete(ran, most)
-		}
-		last := len(names) - 1
-		f.Title = fmt.Sprintf("Taking turns: %s and %s wait for each other, which leaves %s of the capacity idle (%s of %s).", strings.Join(names[:last], ", "), names[last], lost, format.Plural(turns, "turn", "turns"), format.Duration(running/time.Duration(max(turns, 1))))
-		f.Advice = "Let each begin its next part while the other still has the last one: have two or more messages, buffers or requests under way."
+	if beside > (c.lost-unused)/2 && beside > time.Duration(waits)*lateThread && d.takeTurns(f, ran, lost) {
 		return
 	}
 	until := "goroutines ran that others had woken"
@@ -860,7 +849,7 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 	}
 	took := ""
 	pinned := slices.DeleteFunc(slices.Clone(d.l.Pinned), func(group string) bool { return !slices.Contains(groups, group) })
-	if latency >= threadSwitch && f.Kind != Switching {
+	if latency := d.latency(c); latency >= threadSwitch && f.Kind != Switching {
 		took = "They ran " + format.Duration(latency) + " after they were woken, on average"
 		if latency < lateThread {
 			f.Advice = took + ": as long as it takes to wake a thread. " + f.Advice
@@ -873,6 +862,26 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 		f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; %s always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.", format.Func(pinned[0]))
 		f.Advice = took + "Do without LockOSThread where no C library needs it, or do more for each message."
 	}
+}
+
+// takeTurns describes groups that wait for each other, by how long processors were idle while each
+// ran. It reports whether there are several, whose turns the ledger shows.
+func (d *diagnosis) takeTurns(f *verdict.Finding, ran map[string]time.Duration, lost string) bool {
+	var names []string
+	var running time.Duration
+	var turns int64
+	for len(ran) > 0 && len(names) < 3 {
+		most := largest(ran, strings.Compare)
+		names, running, turns = append(names, format.Func(most)), running+d.boxes[most].Running, turns+d.ran[most].slices
+		delete(ran, most)
+	}
+	last := len(names) - 1
+	if last < 1 || turns == 0 {
+		return false
+	}
+	f.Title = fmt.Sprintf("Taking turns: %s and %s wait for each other, which leaves %s of the capacity idle (%s of %s).", strings.Join(names[:last], ", "), names[last], lost, format.Plural(turns, "turn", "turns"), format.Duration(running/time.Duration(turns)))
+	f.Advice = "Let each begin its next part while the other still has the last one: have two or more messages, buffers or requests under way."
+	return true
 }
 
 // herd returns a sentence about goroutines that sync.Cond.Broadcast wakes, of which few have

@@ -157,13 +157,14 @@ func (o *Observer) block(most bool) map[string]time.Duration {
 // Mutex returns the time that the mutex profile has, by call chain that wakes. It returns in unknown
 // how many goroutines each has woken whose waits are not recorded, so that their locks are unknown.
 //
-// A wake-up is charged as in semrelease1 of runtime/sema.go, before the runtime takes call chains for
-// the profile and for the trace: when the owner leaves, by its message, or after it has woken another
-// goroutine. If an owner has no message, it is the time of the wake-up in the trace. It is charged with the wait of the first goroutine in
-// the queue of the semaphore, and n times the mean of its wait and that of the last one, for the n
-// others; both since the wake-up before. In semaRoot.dequeue, "if t.waiters > 1 { t.waiters-- }"
-// keeps n at 1 when only one goroutine remains, which has no others. So the wait of the last one is
-// charged twice, and n is one too many until the queue is empty.
+// A wake-up is charged as in semrelease1 of runtime/sema.go, before the runtime takes call chains
+// for the profile and for the trace: when the owner leaves, by its message, or after it has woken
+// another goroutine. If an owner has no message, it is the time of the wake-up in the trace. It is
+// charged with the wait of the first goroutine in the queue of the semaphore, and n times the mean of
+// its wait and that of the last one, for the n others; both since the wake-up before. In
+// semaRoot.dequeue, "if t.waiters > 1 { t.waiters-- }" keeps n at 1 when only one goroutine remains,
+// which has no others. So the wait of the last one is charged twice, and n is one too many until the
+// queue is empty.
 func (o *Observer) Mutex() (charged Times, unknown map[string]int) {
 	charged.Least, unknown = o.mutex(false)
 	charged.Most, _ = o.mutex(true)
