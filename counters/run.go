@@ -1,6 +1,6 @@
 // Package counters records the activity of a Go program's goroutines in each scheduling quantum: an
 // execution trace, and the counters of the kernel and the runtime. Package counters/quanta joins
-// the two into a table, and counters/query answers queries about it.
+// the two into a table, and the command's page answers queries about it.
 //
 // The result is the hardware performance monitor trace of P. Sweeney, M. Hauswirth and others
 // ("Using Hardware Performance Monitors to Understand the Behavior of Java Applications", VM 2004),

@@ -11,11 +11,11 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
-	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/output"
+	"github.com/bottleneck-go/bottleneck/internal/query"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
@@ -43,7 +43,7 @@ which has the scheduling delay, system calls, the collector and the heap.
 
 A condition such as 'group =~ "worker" && duration > 100us' selects quanta, and
 arithmetic such as '1000 * minor_faults / duration' is a metric. The page
-https://pkg.go.dev/github.com/bottleneck-go/bottleneck/counters/query describes
+https://pkg.go.dev/github.com/bottleneck-go/bottleneck/internal/query describes
 both. What is not known of a quantum is left out, and counted.`, f.run)
 	f.to.Define(c, output.FormsIn(output.CountedForms))
 	f.to.DefineTop("parts", "10 in text, 4 in pictures, else all; the others are one part")

@@ -17,7 +17,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
-	"github.com/bottleneck-go/bottleneck/counters/query"
+	"github.com/bottleneck-go/bottleneck/internal/query"
 )
 
 // counterArchive records a few goroutines that take naps of a millisecond, into a file.

@@ -26,7 +26,7 @@
 //
 // [Write] writes one HTML file that contains all data, loads nothing, and runs only its own script,
 // whose hash is in its content security policy. [NewHandler] serves the same page and answers its
-// queries about quanta with package counters/query. A saved page supports filtering by selection;
+// queries about quanta with package internal/query. A saved page supports filtering by selection;
 // conditions and arithmetic need the served page. The page's address contains the selection.
 //
 // The page computes with the definitions of the Go packages, and tests compare the two in a browser

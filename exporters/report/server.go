@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/internal/access"
+	"github.com/bottleneck-go/bottleneck/internal/query"
 )
 
 // NewHandler returns a handler that serves the page of a recording and answers its queries about

@@ -1,6 +1,6 @@
 // The engine of a saved page, on the table of quanta in the page. It supports picked selections (groups, goroutines, time,
 // processors, threads, endings), and as metrics a name or the quotient of two names. The full language of filters and metrics is in
-// Go's counters/query, which a served page queries (remote.js).
+// Go's internal/query, which a served page queries (remote.js).
 
 const LANGUAGE = "conditions and arithmetic need the served page: bottleneck report -http=localhost:0 FILE";
 

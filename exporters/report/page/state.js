@@ -10,7 +10,7 @@
 //   procs      numbers of processors
 //   threads    ids of threads
 //   ended      how quanta ended: "preempted", "blocked"
-//   where      filters in the language of Go's counters/query, such as "instr / cycles < 1", "first(5, gc)": for a served page
+//   where      filters in the language of Go's internal/query, such as "instr / cycles < 1", "first(5, gc)": for a served page
 const emptySelection = () => ({groups: [], goroutines: [], time: null, locks: [], tasks: [], procs: [], threads: [], ended: [], where: []});
 
 const defaultView = () => ({window: -1, by: null, x: "", y: "", color: "", lanes: "goroutine", table: "group", log: "", off: [], tree: ""});
