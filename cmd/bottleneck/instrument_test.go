@@ -34,6 +34,9 @@ func TestRunUsage(t *testing.T) {
 		{"run -- go build -v .", exitUsage, `go build runs nothing: use "bottleneck instrument -- go build"`},
 		{"run -- main.go", exitUsage, "main.go is not a program: want -- go run main.go"},
 		{"run -- .", exitUsage, ". is not a program: want -- go run ."},
+		{"run -cpu 1,two -- go test", exitUsage, `-cpu 1,two: "two" is not a number of processors`},
+		{"run -cpu 1,2 -- go test -bench=. -benchtime 1s .", exitUsage, "a benchmark does more work with more processors: fix its iterations, as in -benchtime=100x"},
+		{"run -cpu 2 -trace-url http://localhost -- ./server", exitUsage, "-trace-url and -cpu exclude each other"},
 		{"run -what locks -- nowhere/program", exitUsage, "-what, -only and -skip choose what is built into a program"},
 		{"run -what lock -- go test", exitUsage, `-what lock: unknown name "lock"; did you mean locks?`},
 		{"instrument -only all -- go build", exitFailure, `"all" is no pattern of import paths, such as ./... and example.com/x/... are`},
@@ -211,6 +214,14 @@ func TestRun(t *testing.T) {
 		}
 		if got.status != c.status || !strings.Contains(got.err, "bottleneck: recorded "+dir) || !strings.Contains(got.out, c.want) || strings.Contains(got.err, "no signal came") {
 			t.Errorf("%s: status %d, want %d and %s; %s%s", c.args, got.status, c.status, c.want, got.out, got.err)
+		}
+	}
+	widths := t.TempDir()
+	got = bottleneck("run", "-dir", widths, "-cpu", "2,1", "--", "go", "test", "-run=TestQuick", ".")
+	each, _ := filepath.Glob(filepath.Join(widths, "*.trace"))
+	for _, want := range []string{" × 2 processors, ", " with 2 workers; ", "\nspeed-up  "} {
+		if got.status != exitOK || !strings.Contains(got.out, want) || len(each) != 2 {
+			t.Errorf("-cpu 2,1: status %d, want %q; %v %s%s", got.status, want, each, got.out, got.err)
 		}
 	}
 	bottleneck("run", "-dir", dir, "--", exe, "gone").want(t, 5, "\n", "the end of a program by SIGKILL or syscall.Exit loses the last second")

@@ -22,8 +22,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/input"
+	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/internal/process"
 	"github.com/bottleneck-go/bottleneck/internal/trial"
+	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -48,13 +50,19 @@ of each lock. -what, -only and -skip are those of "bottleneck instrument". If
 several processes record, such as the tests of several packages, all recordings
 are kept, and the verdict is on the longest. It follows the output of the
 program; to redirect that alone, write the verdict to a file with -o. The exit
-status is that of the program if it is not 0. "bottleneck scale" runs the same
-commands with several values of GOMAXPROCS, and compares the runs.`, f.run)
+status is that of the program if it is not 0.
+
+With -cpu, it runs once with each value of GOMAXPROCS. The verdict is on the
+run with the most; if one run has 1, a speedup stack shows why the others are
+not as many times as fast. "bottleneck scale" runs each several times, and
+benchmarks with the same number of iterations.`, f.run)
 	f.verdict.define(c, verdictForms, &verdictMeasures)
 	defineInstrument(c.Flags(), &f.build)
+	flags.Parsed(c.Flags(), &f.widths, "cpu", "", "run with GOMAXPROCS of each of `WIDTHS`, such as 1,2,4, one after the other", parseWidths)
 	c.Flags().StringVar(&f.dir, "dir", ".", "keep the recordings in `DIR`")
 	c.Flags().StringVar(&f.serves, "trace-url", "", "of a PROGRAM as it is: read the trace from `URL`, where the program serves it; the verdict follows when the program ends")
 	c.Example = `  bottleneck run -- go run ./cmd/server
+  bottleneck run -cpu 1,2,4 -- go run ./cmd/render scene.json
   bottleneck run -fail 'lost(lock)>10%' -- go test -bench=. ./store
   bottleneck run -trace-url http://localhost:6060/debug/pprof/trace -- ./server`
 	a.limited(c)
@@ -67,6 +75,7 @@ type runFlags struct {
 	build   instrument.Options
 	dir     string
 	serves  string // URL of the program's trace
+	widths  []int  // values of GOMAXPROCS, the least first; nil for one run as it is
 }
 
 func (f *runFlags) run(ctx context.Context, std stdio, args []string) error {
@@ -85,16 +94,49 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string) error {
 		}
 	case instrument.IsGo(args[0]):
 		return usagef("-trace-url is for a PROGRAM: what the go command runs records itself")
+	case f.widths != nil:
+		return usagef("-trace-url and -cpu exclude each other: a trace that is served is not that of a whole run")
 	default:
 		return f.runServing(ctx, std, args)
 	}
+	if f.widths == nil {
+		longest, err := f.record(ctx, std, args)
+		return f.judge(ctx, std, longest, err)
+	}
+	if len(f.widths) > 1 && trial.Timed(args) {
+		return usagef("a benchmark does more work with more processors: fix its iterations, as in -benchtime=100x, or use \"bottleneck scale\"")
+	}
+	var traces []string
+	for _, n := range f.widths {
+		longest, err := f.record(ctx, std, args, fmt.Sprintf("GOMAXPROCS=%d", n))
+		if err != nil || longest == "" {
+			return f.judge(ctx, std, longest, err)
+		}
+		traces = append(traces, longest)
+	}
+	err := f.judge(ctx, std, traces[len(traces)-1], nil)
+	if len(traces) == 1 || f.widths[0] != 1 || f.verdict.to.Format != "text" {
+		return err
+	}
+	fmt.Fprintln(std.out)
+	s := speedupFlags{opt: speedup.Options{Workers: "auto"}}
+	stacks, failed := s.read(ctx, std, traces)
+	if failed == nil {
+		failed = output.StackForms["text"](std.out, stacks, output.Drawing{Options: output.TextOn(std.out)})
+	}
+	return errors.Join(err, failed)
+}
+
+// record runs the command once, keeps its recordings, and returns the name of the longest, "" if
+// there is none. An error of the command itself is a [*process.Error].
+func (f *runFlags) record(ctx context.Context, std stdio, args []string, env ...string) (longest string, err error) {
 	dir, err := instrument.Recordings()
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer os.RemoveAll(dir)
 	machine := host.Machine{Processors: host.Processors(), All: runtime.NumCPU(), Throttling: host.Throttled()}
-	env := []string{instrument.Variable + "=" + dir, instrument.MachineVariable + "=" + machine.String()}
+	env = append(env, instrument.Variable+"="+dir, instrument.MachineVariable+"="+machine.String())
 	var ran error
 	if instrument.IsGo(args[0]) {
 		ran = runGo(ctx, std, f.build, args, env, dir)
@@ -103,21 +145,26 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string) error {
 	}
 	var failed *process.Error
 	if ran != nil && !errors.As(ran, &failed) {
+		return "", ran
+	}
+	longest, err = f.keep(std, dir)
+	if longest == "" && err == nil && failed == nil {
+		err = errors.New("no process recorded anything: was there a test or a program to run?")
+	}
+	return longest, errors.Join(err, ran)
+}
+
+// judge prints the verdict on a recording, and returns its error and that of the run.
+func (f *runFlags) judge(ctx context.Context, std stdio, recording string, ran error) error {
+	if recording == "" {
 		return ran
 	}
-	longest, err := f.keep(std, dir)
-	if longest == "" {
-		if err == nil && failed == nil {
-			err = errors.New("no process recorded anything: was there a test or a program to run?")
-		}
-		return errors.Join(ran, err)
-	}
 	fmt.Fprintln(std.out)
-	failure := f.verdict.run(context.WithoutCancel(ctx), std, []string{longest})
+	failure := f.verdict.run(context.WithoutCancel(ctx), std, []string{recording})
 	if cut := (*timeline.Error)(nil); errors.As(failure, &cut) && cut.Read.Generations == 0 {
 		failure = fmt.Errorf("%w: the end of a program by SIGKILL or syscall.Exit loses the last second", failure)
 	}
-	return errors.Join(err, failure, ran)
+	return errors.Join(failure, ran)
 }
 
 // runServing runs a program as it is, and prints the verdict on the trace that it serves.

@@ -174,6 +174,15 @@ func (t *Command) Result(out string) (iterations int, ns float64, err error) {
 	return iterations, ns, err
 }
 
+// Timed reports whether a command runs benchmarks for a time, and so more iterations the faster they
+// are.
+func Timed(command []string) bool {
+	t := Command{command: command}
+	_, _, given := t.find("benchtime")
+	test := strings.HasSuffix(strings.TrimSuffix(command[0], ".exe"), ".test") || instrument.IsGo(command[0]) && len(command) > 1 && command[1] == "test"
+	return test && t.has("bench") && !strings.HasSuffix(given, "x")
+}
+
 // fixWork determines the number of iterations of a benchmark, so that all runs do the same work.
 // Otherwise it would depend on time, and differ between widths.
 func (t *Command) fixWork(run func(args []string) (string, error), width int, temp string) error {
