@@ -49,13 +49,13 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/critical"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/granularity"
-	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	limits "github.com/bottleneck-go/bottleneck/internal/memory"
+	"github.com/bottleneck-go/bottleneck/internal/tracetasks"
+	"github.com/bottleneck-go/bottleneck/internal/tracewaits"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -124,9 +124,36 @@ type Options struct {
 	// MaxMemory are ignored. Generations outside Bottle.From and To, or outside Bottle.Part,
 	// are not decoded, so no analysis sees them.
 	Bottle     bottle.Options
-	Contention tracewaits.Options
-	Tasks      tracetasks.Options
-	Speedup    speedup.Options
+	Contention struct {
+		// Goroutines keeps separate rows for each pair of goroutine IDs of waiter and owner.
+		Goroutines bool
+		// Syscalls includes the system calls that lost their processor (P), by call chain. They
+		// block, but not on anything that another goroutine could release.
+		Syscalls bool
+		// NoRoots omits contention.Wait.Roots, so that each owner counts as its own root. Quick
+		// also omits what owners did. In traces with many short waits, the roots take up to four
+		// fifths of the pass.
+		NoRoots, Quick bool
+		// Declared, if not nil, returns the declaration of the lock that a call chain waits for,
+		// or "", given the beginning of the trace; see instrument.Declarations. It is called if
+		// the locks of package sync log their waits, and is then the class of the lock.
+		Declared func(s *contention.Stack, began time.Time) string
+		// Window, if positive, requests Report.ContentionWindows, of that length.
+		Window time.Duration
+	}
+	Tasks struct {
+		// Tasks makes the tasks of runtime/trace (trace.NewTask) the tasks of the profile,
+		// instead of its regions (trace.StartRegion). The class is the task's type. The
+		// granularity of a task is what ran in its regions, on any goroutine.
+		Tasks bool
+		// AggregateNested counts nested regions as part of the enclosing region, and goroutines
+		// that end before their creator as part of the creator, instead of as separate tasks.
+		AggregateNested bool
+		// Hz is the frequency of reference cycles on the machine of the trace, if known. The
+		// profile then also has cycles.
+		Hz float64
+	}
+	Speedup speedup.Options
 	// PathStacks requests the call chains of critical paths: see critical.Path.Stacks.
 	PathStacks bool
 	// Observers see the same pass.
@@ -236,7 +263,8 @@ func (a *analyses) observers() (out []timeline.Observer) {
 		out = append(out, a.graph)
 	}
 	if opt.Want.has(WantContention) {
-		of := opt.Contention
+		c := &opt.Contention
+		of := tracewaits.Options{Goroutines: c.Goroutines, Syscalls: c.Syscalls, NoRoots: c.NoRoots, Quick: c.Quick, Declared: c.Declared, Window: c.Window}
 		of.NoRoots = of.NoRoots || opt.Want != 0 && opt.Want&WantContention == 0
 		if opt.Want.has(WantVerdict) {
 			of.Window = cmp.Or(of.Window, opt.Bottle.Window)
@@ -245,7 +273,7 @@ func (a *analyses) observers() (out []timeline.Observer) {
 		out = append(out, timeline.Beside(a.waits)) // it takes as long as the others together
 	}
 	if opt.Want.has(WantTasks) || a.follow != nil {
-		of := opt.Tasks
+		of := tracetasks.Options{Tasks: opt.Tasks.Tasks, AggregateNested: opt.Tasks.AggregateNested, Hz: opt.Tasks.Hz}
 		var paths []timeline.Observer
 		if a.follow != nil {
 			paths = append(paths, a.follow(&of))

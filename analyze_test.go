@@ -17,8 +17,8 @@ import (
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
-	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
+	"github.com/bottleneck-go/bottleneck/internal/tracetasks"
+	"github.com/bottleneck-go/bottleneck/internal/tracewaits"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )

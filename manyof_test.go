@@ -14,9 +14,9 @@ import (
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/internal/bulk"
 	"github.com/bottleneck-go/bottleneck/internal/testenv"
+	"github.com/bottleneck-go/bottleneck/internal/tracewaits"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )

@@ -8,9 +8,9 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/bottleneck-go/bottleneck/contention/internal/waitlog"
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
+	"github.com/bottleneck-go/bottleneck/internal/waitlog"
 )
 
 // kindID is a Kind in a form that is cheap to copy and compare.

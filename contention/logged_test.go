@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/exp/trace"
 
-	"github.com/bottleneck-go/bottleneck/contention/internal/waitlog"
 	"github.com/bottleneck-go/bottleneck/internal/testenv"
+	"github.com/bottleneck-go/bottleneck/internal/waitlog"
 )
 
 // The parts of every logged wait sum to it, also if goroutines are preempted between their steps:

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/bottleneck-go/bottleneck/contention/internal/waitlog"
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/waitlog"
 )
 
 // logQueue holds messages for the execution trace until the lock is released.

@@ -37,9 +37,8 @@ func (p *Profile) Finish(pass *int, n int, window bool) {
 // the others one by one, in order. Locks from windows of one pass are matched by ID. When several
 // instances are merged, goroutine IDs are dropped.
 //
-// Consecutive profiles from tracewaits.Observer.Cut are one instance. Any other profile counts as
-// its Instances, or one. nil profiles are ignored. The accuracy is that of the least accurate
-// profile. The result shares the call chains of the profiles. It takes about a microsecond per row.
+// Consecutive windows of one trace are one instance. Any other profile counts as its Instances, or
+// one. nil profiles are ignored. The accuracy is that of the least accurate profile. The result shares the call chains of the profiles. It takes about a microsecond per row.
 func Merge(profiles ...*Profile) *Profile {
 	m := merger{
 		stacks: map[*Stack]*Stack{}, byText: map[string]*Stack{},

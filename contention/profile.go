@@ -32,8 +32,8 @@
 // lock's waits are exact. The blame is exact, too, unless recording all waits would take more than
 // 2 % of the time: then waits are sampled at random, and rows are flagged [Estimated] with a
 // standard error. Waits of 1 ms or more are always in the row of their waiter, unless that takes
-// more than 1 %: then those of 4 ms, 16 ms, … are. Package tracewaits makes a Profile from an
-// execution trace of any program.
+// more than 1 %: then those of 4 ms, 16 ms, … are. bottleneck.Analyze makes a Profile from
+// an execution trace of any program.
 //
 // Cost: an uncontended Lock and Unlock takes 0.9 to 1.0 of the time of package sync
 // (BenchmarkUncontended); docs/measurements.md has contended locks and the errors of the blame.
@@ -169,7 +169,7 @@ const (
 	GCKind            = "gc"
 	OtherKind         = "other"
 	// SyscallKind is a system call that lost its processor (P). A profile of a trace includes
-	// such calls only with tracewaits.Options.Syscalls; [Wait.Blocked] always does.
+	// such calls only with bottleneck.Options.Contention.Syscalls; [Wait.Blocked] always does.
 	SyscallKind = "syscall"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
+	"github.com/bottleneck-go/bottleneck/internal/tracewaits"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 

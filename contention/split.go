@@ -3,9 +3,9 @@ package contention
 import (
 	"slices"
 
-	"github.com/bottleneck-go/bottleneck/contention/internal/waitlog"
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/internal/order"
+	"github.com/bottleneck-go/bottleneck/internal/waitlog"
 )
 
 // Dividing a wait among the owners

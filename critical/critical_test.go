@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
+	"github.com/bottleneck-go/bottleneck/internal/tracetasks"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 

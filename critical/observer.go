@@ -18,7 +18,7 @@ import (
 // The path of the whole program begins at its end, with the oldest goroutine of the program that
 // runs there or, if none does, the one that ran last. A goroutine other than main that stops the
 // trace counts only if there is no other. Paths of tasks are those that [Observer.TaskBegins] and
-// [Observer.TaskEnds] announce: package tracetasks finds them.
+// [Observer.TaskEnds] announce.
 //
 // A wait that the network, a timer, a system call, or the runtime ended is a piece of the path, and
 // the path continues with the same goroutine before the wait. So is a wait that the trace does not

@@ -13,8 +13,8 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
 	"github.com/bottleneck-go/bottleneck/internal/testenv"
+	"github.com/bottleneck-go/bottleneck/internal/tracetasks"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/granularity/internal/series"
+	"github.com/bottleneck-go/bottleneck/internal/series"
 )
 
 // Quantiles are within 1 % of those of the sorted values, for all distributions. Sums, extremes

@@ -55,8 +55,8 @@ func (p *Profile) sort() {
 // profiles differ in source or in the frequency of the cycles, there is a warning.
 func Merge(profiles ...*Profile) *Profile { return merge(profiles, false) }
 
-// Join is Merge for consecutive windows of one trace, from tracetasks.Observer.Cut. The result is
-// one instance, with the samples and the pauses of all windows.
+// Join is Merge for consecutive windows of one trace. The result is one instance, with the samples
+// and the pauses of all windows.
 func Join(windows ...*Profile) *Profile { return merge(windows, true) }
 
 // merger is the state of a merge.

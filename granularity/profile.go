@@ -37,15 +37,15 @@
 // Of tasks of a Pool or Group that execute for less than 70 µs, a random sample is measured
 // ([Class].Skipped). Measuring one takes about 0.1 µs and no allocation (BenchmarkOverhead), plus a
 // region while a runtime/trace is recorded. docs/measurements.md lists clocks, accuracy and costs.
-// Package tracetasks finds the tasks of any program in an execution trace.
+// bottleneck.Analyze finds the tasks of any program in an execution trace.
 package granularity
 
 import (
 	"time"
 )
 
-// Profile describes the tasks of a run. [Recorder.Profile] makes one from measurements, package
-// tracetasks from an execution trace, and [ReadJSON] reads a recorded one. Its memory is bounded:
+// Profile describes the tasks of a run. [Recorder.Profile] makes one from measurements,
+// bottleneck.Analyze from an execution trace, and [ReadJSON] reads a recorded one. Its memory is bounded:
 // some histograms a site, a series of 256 bins a class, and a limited number of sites, samples and
 // log entries. What did not fit is counted in Warnings.
 type Profile struct {

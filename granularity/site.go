@@ -10,8 +10,8 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/bottleneck-go/bottleneck/granularity/internal/series"
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/series"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 

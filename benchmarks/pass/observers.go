@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
-	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
 	"github.com/bottleneck-go/bottleneck/internal/proctime"
+	"github.com/bottleneck-go/bottleneck/internal/tracetasks"
+	"github.com/bottleneck-go/bottleneck/internal/tracewaits"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"

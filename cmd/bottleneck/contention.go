@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/internal/artifact"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
@@ -82,7 +81,7 @@ func (f *contentionFlags) parse() error {
 		// No owner: show only the site.
 		draw.By = []string{contention.ByWaiterStack}
 	}
-	f.opt.Contention = tracewaits.Options{Goroutines: draw.Goroutines(), Syscalls: slices.Contains(draw.Kinds, contention.SyscallKind)}
+	f.opt.Contention.Goroutines, f.opt.Contention.Syscalls = draw.Goroutines(), slices.Contains(draw.Kinds, contention.SyscallKind)
 	return nil
 }
 

@@ -66,14 +66,12 @@ type Data struct {
 	// Contention holds the waits and their owners.
 	Contention *contention.Profile
 	// ContentionWindows is Contention for each interval of the length ContentionWindow, in order;
-	// they sum to Contention. With them, a time selection filters contention, too. See
-	// [tracewaits.Observer.Windows].
+	// they sum to Contention. With them, a time selection filters contention, too.
 	ContentionWindows []*contention.Profile
 	ContentionWindow  time.Duration
 	// Tasks holds the sizes of the tasks.
 	Tasks *granularity.Profile
-	// TaskWindows is Tasks for those that ended in each interval of the length TaskWindow: see
-	// [tracetasks.Observer.Windows].
+	// TaskWindows is Tasks for those that ended in each interval of the length TaskWindow.
 	TaskWindows []*granularity.Profile
 	TaskWindow  time.Duration
 	// Speedup holds stacks, shown side by side. A time selection filters those with Windows.

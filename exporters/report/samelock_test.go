@@ -9,10 +9,10 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/tracewaits"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 

@@ -84,7 +84,7 @@ func (o *Observer) add(g int64, p *park) {
 	p.of.latest = p
 }
 
-// Log implements [timeline.Observer]. Package contention/internal/waitlog documents the messages.
+// Log implements [timeline.Observer]. Package internal/waitlog documents the messages.
 func (o *Observer) Log(m *timeline.Log) {
 	f := strings.Fields(m.Message)
 	if m.Category != "bottleneck.lock" || m.G == nil || len(f) < 3 {

@@ -18,11 +18,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/perfetto"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/granularity"
-	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
 	"github.com/bottleneck-go/bottleneck/internal/artifact"
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/misuse"
+	"github.com/bottleneck-go/bottleneck/internal/tracetasks"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )

@@ -1,30 +1,7 @@
 // Package tracewaits computes from an execution trace which goroutines waited, for what, and which
 // goroutines are to blame.
 //
-// The result is a [contention.Profile]. It works for any program recorded with runtime/trace:
-//
-//	package main
-//
-//	import (
-//		"context"
-//		"fmt"
-//		"log"
-//		"os"
-//
-//		"github.com/bottleneck-go/bottleneck"
-//	)
-//
-//	func main() {
-//		opt := bottleneck.Options{Want: bottleneck.WantContention}
-//		r, err := bottleneck.Analyze(context.Background(), os.Stdin, opt)
-//		if err != nil {
-//			log.Fatal(err)
-//		}
-//		for _, q := range r.Contention.Pairs {
-//			fmt.Println(q.Kind, q.Waiter.Stack, "lost", q.Blamed, "to", q.Owner.Stack)
-//		}
-//	}
-//
+// The result is a [contention.Profile]. It works for any program recorded with runtime/trace.
 // The analysis takes one to a few microseconds per wait, in addition to reading the trace.
 package tracewaits
 
@@ -68,30 +45,21 @@ import (
 // proportional to the live goroutines, the distinct call chains and the rows of the profile.
 // oracle_test.go compares the results with locks that log what they do.
 
-// Options configures the analysis of a trace. The zero value is ready to use.
+// Options configures the analysis of a trace. The zero value is ready to use. Package bottleneck
+// describes the first fields, Options.Contention.
 type Options struct {
-	// Goroutines keeps separate rows for each pair of goroutine IDs of waiter and owner.
-	Goroutines bool
-	// Syscalls includes the system calls that lost their processor (P), by call chain. They
-	// block, but not on anything that another goroutine could release.
-	Syscalls bool
+	Goroutines, Syscalls, NoRoots, Quick bool
+
+	Declared func(s *contention.Stack, began time.Time) string
+	// Window, if positive, makes [Observer] also compute a profile of each stretch of that
+	// length: see [Observer.Windows].
+	Window time.Duration
 	// MaxPairs bounds the rows of the profile; 0 means 65536. The excess goes into rows without
 	// call chains and is counted in Profile.Dropped.
 	MaxPairs int
 	// MaxChains bounds the distinct call chains; 0 means 65536. All others are one chain, without
 	// known owners. They are counted in Profile.Dropped.
 	MaxChains int
-	// NoRoots omits Wait.Roots, so that each owner counts as its own root. Quick also omits
-	// what owners did. In traces with many short waits, the roots take up to four fifths of
-	// the pass.
-	NoRoots, Quick bool
-	// Declared, if not nil, returns the declaration of the lock that a call chain waits for, or
-	// "", given the beginning of the trace; see instrument.Declarations. It is called if the
-	// locks of package sync log their waits, and is then the class of the lock.
-	Declared func(s *contention.Stack, began time.Time) string
-	// Window, if positive, makes [Observer] also compute a profile of each stretch of that
-	// length: see [Observer.Windows].
-	Window time.Duration
 }
 
 // Observer builds a [contention.Profile] in a pass over a trace: of a file, a stream or the bytes of

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/contention/internal/waitlog"
+	"github.com/bottleneck-go/bottleneck/internal/waitlog"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 

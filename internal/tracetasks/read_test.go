@@ -203,9 +203,9 @@ func TestTraceOfMeasuredTasks(t *testing.T) {
 		}
 		p.Close()
 	})
-	c := classNamed(t, readTrace(t, text, Options{}), "github.com/bottleneck-go/bottleneck/granularity/tracetasks.traceable")
+	c := classNamed(t, readTrace(t, text, Options{}), "github.com/bottleneck-go/bottleneck/internal/tracetasks.traceable")
 	measured := rec.Profile()
-	m := classNamed(t, measured, "github.com/bottleneck-go/bottleneck/granularity/tracetasks.traceable")
+	m := classNamed(t, measured, "github.com/bottleneck-go/bottleneck/internal/tracetasks.traceable")
 	if c.Tasks != 200 || c.Sites[0].Pool != "crunch" || !strings.Contains(leaf(c.Sites[0].Created), "TestTraceOfMeasuredTasks") {
 		t.Errorf("%d tasks of the pool %q at %q", c.Tasks, c.Sites[0].Pool, leaf(c.Sites[0].Created))
 	}

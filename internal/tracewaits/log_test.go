@@ -13,9 +13,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/race"
 
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/contention/internal/waitlog"
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/internal/testenv"
+	"github.com/bottleneck-go/bottleneck/internal/waitlog"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 

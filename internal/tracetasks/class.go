@@ -2,7 +2,7 @@ package tracetasks
 
 import (
 	"github.com/bottleneck-go/bottleneck/granularity"
-	"github.com/bottleneck-go/bottleneck/granularity/internal/series"
+	"github.com/bottleneck-go/bottleneck/internal/series"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 

@@ -8,10 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/bottleneck-go/bottleneck"
-	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // In the trace, 16 goroutines write to one standard logger. They wait for each other in the
@@ -34,23 +31,4 @@ func Example() {
 	}
 	// Output:
 	// log.(*Logger).output: line 242 waits for who lets go in line 245
-}
-
-// One pass over a trace for two analyses: four workers under one lock.
-func ExampleObserver() {
-	f, err := os.Open(filepath.Join("..", "..", "testdata", "small", "mutex-go1.26.8.trace"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	waits, boxes := tracewaits.NewObserver(tracewaits.Options{}), bottle.NewObserver(bottle.Options{})
-	if _, err := timeline.Read(context.Background(), f, timeline.Options{}, waits, boxes); err != nil {
-		log.Fatal(err)
-	}
-	p := waits.Profile()
-	fmt.Println("most is lost by a", p.Waits[0].Kind, "in", p.Waits[0].Waiter.Group)
-	fmt.Println("of the same trace:", len(boxes.Graph().Boxes), "boxes")
-	// Output:
-	// most is lost by a mutex in proto/work.mutexWorker
-	// of the same trace: 12 boxes
 }

@@ -1,31 +1,7 @@
 // Package tracetasks finds the tasks of a program in an execution trace: its regions, its user
 // tasks, or its goroutines and the requests that they serve.
 //
-// The result is a [granularity.Profile]:
-//
-//	package main
-//
-//	import (
-//		"context"
-//		"fmt"
-//		"log"
-//		"os"
-//		"time"
-//
-//		"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
-//		"github.com/bottleneck-go/bottleneck/timeline"
-//	)
-//
-//	func main() {
-//		o := tracetasks.NewObserver(tracetasks.Options{})
-//		if _, err := timeline.Read(context.Background(), os.Stdin, timeline.Options{}, o); err != nil {
-//			log.Fatal(err)
-//		}
-//		for _, c := range o.Profile().Classes {
-//			fmt.Println(c.Name, c.Tasks, time.Duration(c.RunningNS.Quantile(.5)))
-//		}
-//	}
-//
+// The result is a [granularity.Profile].
 // benchmarks/pass measures what it adds to reading the trace.
 package tracetasks
 
@@ -51,18 +27,11 @@ import (
 // shadow stack of measured tasks. In a trace without regions, the whole life of a goroutine is a
 // region, and a request that it serves is nested in it: see goroutines.go.
 
-// Options configures an [Observer]. The zero value is ready to use.
+// Options configures an [Observer]. The zero value is ready to use. Package bottleneck describes the
+// first fields, Options.Tasks.
 type Options struct {
-	// Tasks makes the tasks of runtime/trace (trace.NewTask) the tasks of the profile, instead
-	// of its regions (trace.StartRegion). The class is the task's type. The granularity of a
-	// task is what ran in its regions, on any goroutine.
-	Tasks bool
-	// AggregateNested counts nested regions as part of the enclosing region, and goroutines
-	// that end before their creator as part of the creator, instead of as separate tasks.
-	AggregateNested bool
-	// Hz is the frequency of reference cycles on the machine of the trace, if known. The
-	// profile then also has cycles.
-	Hz float64
+	Tasks, AggregateNested bool
+	Hz                     float64
 	// Window, if positive, makes the observer compute a profile of each stretch of that length instead
 	// of one of the whole pass: see [Observer.Windows]. A task belongs to the window in which it ended.
 	Window time.Duration

@@ -440,7 +440,7 @@ func TestRequestsAreTasks(t *testing.T) {
 		server.Close()
 	})
 	p := readTrace(t, text, Options{})
-	const own = "github.com/bottleneck-go/bottleneck/granularity/tracetasks."
+	const own = "github.com/bottleneck-go/bottleneck/internal/tracetasks."
 	for name, want := range map[string]struct {
 		tasks uint64
 		least float64

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/contention/internal/waitlog"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/waitlog"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
