@@ -158,7 +158,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Title = fmt.Sprintf("Waiting for timers that start goroutines (time.AfterFunc) left %s of the capacity idle, most for %s.", lost, d.mostGroups(c, 2))
 			f.Where = d.hotPlaces(top.Group)
 		}
-		f.Advice = "A ticker, a rate limiter or a deadline sets the pace there, not the processors. If it is meant to, there is nothing to repair."
+		f.Advice = "A timer sets the pace there (a ticker, a rate limiter, time.After, a deadline), not the processors: shorten it, do more each time or, if it polls, wait for what is expected instead."
 		if others := d.othersWait(&f, top); others != "" {
 			f.Advice = others + "if it is not meant to set their pace, have more of it under way at a time, or shorten it."
 		} else if c.waits == 1 {
