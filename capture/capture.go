@@ -21,9 +21,8 @@
 //		log.Print(http.ListenAndServe("localhost:8080", c.SlowRequests(http.DefaultServeMux, time.Second)))
 //	}
 //
-// Start watches the conditions of Options.When, such as a queue of goroutines; requests,
-// operations, panics and calls of Trigger need no Start. Option Captures of package exporters/live
-// shows the captures.
+// Start watches conditions, such as a queue of goroutines; requests, operations, panics and calls of
+// Trigger need no Start. Option Captures of package exporters/live shows the captures.
 //
 // A capture holds the execution trace of the last seconds, its verdict as Markdown and JSON, the
 // waits for wrapped locks, and the reason. By default, at least ten minutes pass between two
@@ -79,13 +78,31 @@ type Options struct {
 	// of it is enough. 0 means 10 minutes.
 	Every time.Duration
 
-	// When has the conditions that [Capturer.Start] watches.
-	When When
-	// Continuous, a *bottleneck.Continuous, is the analysis behind When.Lost and Neck.
+	// The following are the conditions for a capture that [Capturer.Start] watches. It checks them
+	// once a second. A limit of 0 turns a condition off.
+
+	// Lost is a limit for the part of the capacity that the program did not use during For, such as
+	// 0.5; see bottle.Graph.Lost. Neck is the same without the time in which no goroutine ran, so
+	// an idle service does not exceed it. They need Continuous.
+	Neck, Lost float64
+	// Runnable is a limit for the number of goroutines that are ready to run but have no processor.
+	// All checks during For must exceed it.
+	Runnable int
+	// For is the time for which Neck, Lost and Runnable must hold. 0 means 5 s.
+	For time.Duration
+	// Wait is the least time that a goroutine must have waited for a wrapped lock. Waits of 10 ms
+	// or more count while they are in progress, shorter ones when they have ended. It needs
+	// Locks.
+	Wait time.Duration
+	// Signals trigger a capture, such as syscall.SIGUSR1. They lose their default effect; see
+	// os/signal.
+	Signals []os.Signal
+
+	// Continuous, a *bottleneck.Continuous, is the analysis behind Lost and Neck.
 	Continuous interface {
 		Last(time.Duration) *bottleneck.Live
 	}
-	// Locks, if not nil, has the waits for wrapped locks, for When.Wait and the file locks.json of
+	// Locks, if not nil, has the waits for wrapped locks, for Wait and the file locks.json of
 	// each capture. It is usually a *contention.Collector that is on.
 	Locks interface{ Snapshot() *contention.Profile }
 
@@ -106,27 +123,6 @@ type Options struct {
 	Version string
 	// Labels are stored with each capture, such as the region of the service.
 	Labels map[string]string
-}
-
-// When has the conditions for a capture, which are checked once a second. A limit of 0 turns a
-// condition off.
-type When struct {
-	// Lost is a limit for the part of the capacity that the program did not use during For, such as
-	// 0.5; see bottle.Graph.Lost. Neck is the same without the time in which no goroutine ran, so
-	// an idle service does not exceed it. They need Options.Continuous.
-	Neck, Lost float64
-	// Runnable is a limit for the number of goroutines that are ready to run but have no processor.
-	// All checks during For must exceed it.
-	Runnable int
-	// For is the time for which Neck, Lost and Runnable must hold. 0 means 5 s.
-	For time.Duration
-	// Wait is the least time that a goroutine must have waited for a wrapped lock. Waits of 10 ms
-	// or more count while they are in progress, shorter ones when they have ended. It needs
-	// Options.Locks.
-	Wait time.Duration
-	// Signals trigger a capture, such as syscall.SIGUSR1. They lose their default effect; see
-	// os/signal.
-	Signals []os.Signal
 }
 
 // Capturer takes captures. Its methods are safe for concurrent use.
@@ -218,8 +214,8 @@ func New(opt Options) *Capturer {
 	if opt.MaxMemory <= 0 {
 		opt.MaxMemory = 256 << 20
 	}
-	if opt.When.For <= 0 {
-		opt.When.For = 5 * time.Second
+	if opt.For <= 0 {
+		opt.For = 5 * time.Second
 	}
 	if b, ok := debug.ReadBuildInfo(); ok && opt.Version == "" {
 		opt.Version = b.Main.Version

@@ -273,7 +273,7 @@ func TestPanicsOfTheUsersCodeAreContained(t *testing.T) {
 	defer log.SetOutput(os.Stderr)
 	sink := &memorySink{}
 	c := New(Options{Recorder: recording2(t), Sink: sink, NoVerdict: true, Locks: panickingLocks{}, Continuous: panickingLocks{},
-		When: When{Lost: 0.5, Wait: time.Second, Runnable: 10, For: time.Second}})
+		Lost: 0.5, Wait: time.Second, Runnable: 10, For: time.Second})
 	w := newWatcher(c)
 	w.ready = func() uint64 { return 11 }
 	if r := w.reason(time.Unix(0, 0)); r != "" {
@@ -285,8 +285,8 @@ func TestPanicsOfTheUsersCodeAreContained(t *testing.T) {
 	if r := w.reason(time.Unix(1, 0)); !strings.HasPrefix(r, "11 goroutines") {
 		t.Errorf("reason %q", r)
 	}
-	w.opt.When.Lost = 0
-	w.opt.When.Runnable = 0
+	w.opt.Lost = 0
+	w.opt.Runnable = 0
 	w.reason(time.Unix(2, 0))
 	w.reason(time.Unix(3, 0))
 	if got := logged.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "panic of Options.Continuous: continuous") || !strings.Contains(got, "panic of Options.Locks: locks") {
@@ -535,7 +535,7 @@ func TestConditions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer locks.Stop()
-	c := New(Options{Recorder: recording(t), Sink: &memorySink{}, Locks: &locks, When: When{Wait: 30 * time.Millisecond}})
+	c := New(Options{Recorder: recording(t), Sink: &memorySink{}, Locks: &locks, Wait: 30 * time.Millisecond})
 	w := newWatcher(c)
 	if r := w.reason(time.Now()); r != "" {
 		t.Errorf("nothing waits: %q", r)
@@ -558,7 +558,7 @@ func TestConditions(t *testing.T) {
 		t.Errorf("nothing new: %q", r)
 	}
 
-	c.opt.When = When{Runnable: 1 << 30}
+	c.opt.Runnable, c.opt.Wait = 1<<30, 0
 	if r := w.reason(time.Now()); r != "" {
 		t.Errorf("unexpected reason: %q", r)
 	}
@@ -593,7 +593,7 @@ func (r *noteReader) Log(l *timeline.Log) {
 
 // More goroutines than the limit must be ready in each look for the whole time.
 func TestReadyGoroutinesForLong(t *testing.T) {
-	c := New(Options{Recorder: recording(t), Sink: &memorySink{}, When: When{Runnable: 10, For: 3 * time.Second}})
+	c := New(Options{Recorder: recording(t), Sink: &memorySink{}, Runnable: 10, For: 3 * time.Second})
 	w := newWatcher(c)
 	for i, look := range []struct {
 		ready uint64
@@ -618,25 +618,26 @@ func TestLostCapacity(t *testing.T) {
 		Boxes: []bottle.Box{{Group: "main.main", Goroutines: 1, Share: 2 * time.Second, Running: 2 * time.Second, Lost: 2 * time.Second}}}
 	const lost, neck = "75% of the capacity lost in 4 s", "25% of the capacity lost while something ran, in 4 s"
 	for _, c := range []struct {
-		when         When
+		when         Options
 		from, to     int64
 		want         string
 		withoutGraph bool
 	}{
-		{When{Lost: 0.7}, 96, 100, lost, false},
-		{When{Lost: 0.8}, 96, 100, "", false},
-		{When{Neck: 0.2}, 96, 100, neck, false},
-		{When{Neck: 0.3}, 96, 100, "", false},
-		{When{Neck: 0.3, Lost: 0.7}, 96, 100, lost, false},
-		{When{Lost: 0.7}, 99, 100, "", false}, // too short to say
-		{When{Lost: 0.7}, 56, 60, "", false},  // long ago
-		{When{Lost: 0.7}, 96, 100, "", true},
+		{Options{Lost: 0.7}, 96, 100, lost, false},
+		{Options{Lost: 0.8}, 96, 100, "", false},
+		{Options{Neck: 0.2}, 96, 100, neck, false},
+		{Options{Neck: 0.3}, 96, 100, "", false},
+		{Options{Neck: 0.3, Lost: 0.7}, 96, 100, lost, false},
+		{Options{Lost: 0.7}, 99, 100, "", false}, // too short to say
+		{Options{Lost: 0.7}, 56, 60, "", false},  // long ago
+		{Options{Lost: 0.7}, 96, 100, "", true},
 	} {
 		live := &bottleneck.Live{From: time.Unix(c.from, 0), To: time.Unix(c.to, 0)}
 		if !c.withoutGraph {
 			live.Bottle = g
 		}
-		w := newWatcher(New(Options{Recorder: recording2(t), Sink: &memorySink{}, Continuous: fakeContinuous{live}, When: c.when}))
+		c.when.Recorder, c.when.Sink, c.when.Continuous = recording2(t), &memorySink{}, fakeContinuous{live}
+		w := newWatcher(New(c.when))
 		if r := w.reason(now); r != c.want {
 			t.Errorf("%+v: %q", c, r)
 		}
@@ -669,7 +670,7 @@ func TestWhatIsWatchedTakesCaptures(t *testing.T) {
 	look = time.Millisecond
 	now := time.Now()
 	lost := &bottle.Graph{Wall: time.Second, Capacity: 4 * time.Second, IdleLost: 4 * time.Second, Idle: time.Second}
-	c := New(Options{Recorder: recording2(t), Sink: &memorySink{}, NoVerdict: true, When: When{Lost: 0.5, For: time.Second, Signals: []os.Signal{syscall.SIGHUP}},
+	c := New(Options{Recorder: recording2(t), Sink: &memorySink{}, NoVerdict: true, Lost: 0.5, For: time.Second, Signals: []os.Signal{syscall.SIGHUP},
 		Continuous: fakeContinuous{&bottleneck.Live{Report: bottleneck.Report{Bottle: lost}, From: now.Add(-time.Second), To: now}}})
 	c.Start()
 	wait(t, func() bool { return c.Stats().Captured == 1 })
@@ -695,7 +696,7 @@ func TestWhatIsWatchedTakesCaptures(t *testing.T) {
 }
 
 func TestWatchingStartsAndStops(t *testing.T) {
-	c := New(Options{Recorder: recording(t), Sink: &memorySink{}, When: When{Runnable: 1 << 30}})
+	c := New(Options{Recorder: recording(t), Sink: &memorySink{}, Runnable: 1 << 30})
 	c.Stop()
 	for range 3 {
 		c.Start()

@@ -48,7 +48,7 @@ func Example_service() {
 	c := capture.New(capture.Options{
 		Recorder: &rec,
 		Sink:     &capture.Dir{Path: "/var/lib/shop/captures"},
-		When:     capture.When{Runnable: 1000},
+		Runnable: 1000,
 	})
 	c.Start()
 	defer c.Stop()

@@ -18,7 +18,7 @@ import (
 // look is the interval between checks of the conditions. Tests replace it.
 var look = time.Second
 
-// Start begins to watch the conditions of Options.When. It does nothing if they are being watched.
+// Start begins to watch the conditions of Options. It does nothing if they are being watched.
 // The other triggers need no Start.
 func (c *Capturer) Start() {
 	c.mu.Lock()
@@ -32,8 +32,8 @@ func (c *Capturer) Start() {
 	default:
 	}
 	signals := make(chan os.Signal, 1)
-	if len(c.opt.When.Signals) > 0 {
-		signal.Notify(signals, c.opt.When.Signals...)
+	if len(c.opt.Signals) > 0 {
+		signal.Notify(signals, c.opt.Signals...)
 	}
 	quit, ended := c.hurry, make(chan struct{})
 	c.watched = ended
@@ -87,7 +87,7 @@ func (c *Capturer) watch(quit <-chan struct{}, signals chan os.Signal) {
 type watcher struct {
 	*Capturer
 	ready   func() uint64 // the number of goroutines that are ready to run
-	since   time.Time     // since when more goroutines than When.Runnable were ready; zero if not
+	since   time.Time     // since when more goroutines than Options.Runnable were ready; zero if not
 	longest time.Duration // wait for a lock that has ended
 }
 
@@ -122,36 +122,36 @@ func (w *watcher) reason(now time.Time) (reason string) {
 }
 
 func (w *watcher) crowded(now time.Time) string {
-	when := &w.opt.When
-	if when.Runnable <= 0 {
+	opt := &w.opt
+	if opt.Runnable <= 0 {
 		return ""
 	}
 	n := w.ready()
 	switch {
-	case n <= uint64(when.Runnable):
+	case n <= uint64(opt.Runnable):
 		w.since = time.Time{}
 	case w.since.IsZero():
 		w.since = now
-	case now.Sub(w.since) >= when.For:
-		return fmt.Sprintf("%d goroutines are ready to run, for %s more than %d", n, format.Duration(now.Sub(w.since).Round(time.Second)), when.Runnable)
+	case now.Sub(w.since) >= opt.For:
+		return fmt.Sprintf("%d goroutines are ready to run, for %s more than %d", n, format.Duration(now.Sub(w.since).Round(time.Second)), opt.Runnable)
 	}
 	return ""
 }
 
 func (w *watcher) lost(now time.Time) string {
-	when, c := &w.opt.When, w.opt.Continuous
-	if when.Lost <= 0 && when.Neck <= 0 || c == nil {
+	opt, c := &w.opt, w.opt.Continuous
+	if opt.Lost <= 0 && opt.Neck <= 0 || c == nil {
 		return ""
 	}
-	if l := c.Last(when.For); l != nil && l.Bottle != nil && l.Bottle.Capacity > 0 && l.To.Sub(l.From) >= when.For/2 && now.Sub(l.To) < 30*time.Second {
+	if l := c.Last(opt.For); l != nil && l.Bottle != nil && l.Bottle.Capacity > 0 && l.To.Sub(l.From) >= opt.For/2 && now.Sub(l.To) < 30*time.Second {
 		g, d := l.Bottle, l.To.Sub(l.From)
 		over := func(lost time.Duration, most float64) bool {
 			return most > 0 && float64(lost) > most*float64(g.Capacity)
 		}
-		if neck := g.Lost() - g.IdleLost; over(neck, when.Neck) {
+		if neck := g.Lost() - g.IdleLost; over(neck, opt.Neck) {
 			return fmt.Sprintf("%s of the capacity lost while something ran, in %s", format.Percent(neck, g.Capacity), format.Duration(d))
 		}
-		if over(g.Lost(), when.Lost) {
+		if over(g.Lost(), opt.Lost) {
 			return fmt.Sprintf("%s of the capacity lost in %s", format.Percent(g.Lost(), g.Capacity), format.Duration(d))
 		}
 	}
@@ -159,13 +159,13 @@ func (w *watcher) lost(now time.Time) string {
 }
 
 func (w *watcher) waits(time.Time) string {
-	when := &w.opt.When
-	if when.Wait <= 0 || w.opt.Locks == nil {
+	opt := &w.opt
+	if opt.Wait <= 0 || w.opt.Locks == nil {
 		return ""
 	}
 	p := w.opt.Locks.Snapshot()
 	for i := range p.Unfinished {
-		if u := &p.Unfinished[i]; u.Longest >= when.Wait {
+		if u := &p.Unfinished[i]; u.Longest >= opt.Wait {
 			return fmt.Sprintf("a goroutine has waited %s for %s", format.Duration(u.Longest), u.Lock)
 		}
 	}
@@ -175,7 +175,7 @@ func (w *watcher) waits(time.Time) string {
 			w.longest, worst = wait.Longest, wait.Lock.String()
 		}
 	}
-	if worst != "" && w.longest >= when.Wait {
+	if worst != "" && w.longest >= opt.Wait {
 		return fmt.Sprintf("a goroutine waited %s for %s", format.Duration(w.longest), worst)
 	}
 	return ""
