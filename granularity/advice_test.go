@@ -192,7 +192,7 @@ func TestAdviceIsNearTheOptimum(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		p    program
-		want Diagnosis
+		want string
 	}{
 		{"570 tiny tasks", program{2, 2, repeat(570, equal(281))}, Fine},
 		{"100,000 nearly empty ones", program{4, 4, repeat(100_000, equal(20))}, Fine},
@@ -299,7 +299,7 @@ func collatz(n int) (steps int) {
 // process used that much besides the other tasks.
 func TestPreemptedStraggler(t *testing.T) {
 	const ms = time.Millisecond
-	for besides, want := range map[time.Duration]Diagnosis{49 * ms: Straggler, 2 * ms: OK} { // blocked
+	for besides, want := range map[time.Duration]string{49 * ms: Straggler, 2 * ms: OK} { // blocked
 		prof := program{2, 2, repeat(19, func(int) time.Duration { return ms })}.profile()
 		c := &prof.Classes[0]
 		c.Unmeasured, c.Longest = 1, 50*ms

@@ -26,7 +26,7 @@ import (
 type answer struct {
 	name string
 	program
-	want, one Diagnosis
+	want, one string
 }
 
 // answers returns programs that are too fine, too coarse or well sized, with the right and the
@@ -58,7 +58,7 @@ func answers() []answer {
 
 // accepts reports whether the diagnosis may be that of a run beside other processes: they can leave
 // the processors no time to idle, and take one away in the middle of a task.
-func (a *answer) accepts(d Diagnosis) bool {
+func (a *answer) accepts(d string) bool {
 	switch want := a.wanted(); want {
 	case Coarse, Straggler, TooFewWorkers:
 		return d == want || d == Unknown || d == OK
@@ -70,7 +70,7 @@ func (a *answer) accepts(d Diagnosis) bool {
 }
 
 // wanted returns the diagnosis on this number of processors.
-func (a *answer) wanted() Diagnosis {
+func (a *answer) wanted() string {
 	if a.procs == 1 {
 		return a.one
 	}

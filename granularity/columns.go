@@ -52,7 +52,7 @@ func (p *Profile) ClassTable(byTime bool) *result.Table {
 	}
 	columns = append(columns, quantile("mean", byTime, (*Histogram).Mean),
 		result.Column[classOf]{Name: "blocked-%", Title: "blocked", Unit: result.Ratio, Quotient: result.Single, Help: "part of their time off the processor", Value: func(c *classOf) (result.Value, bool) { return c.blockedPart() }},
-		result.Column[classOf]{Name: "diagnosis", Title: "diagnosis", Note: true, Help: "whether they are too small or too large", Value: result.Texts(func(c *classOf) Diagnosis { return c.Diagnosis.OrUnknown() })})
+		result.Column[classOf]{Name: "diagnosis", Title: "diagnosis", Note: true, Help: "whether they are too small or too large", Value: result.Texts(func(c *classOf) string { return c.DiagnosisOrUnknown() })})
 	rows := make([]classOf, len(p.Classes))
 	for i := range p.Classes {
 		rows[i] = classOf{&p.Classes[i], p}
@@ -80,7 +80,7 @@ type siteOf struct {
 func (p *Profile) Table() *result.Table {
 	columns := []result.Column[siteOf]{
 		{Name: "class", Title: "class", Unit: result.Func, Help: "the function that the tasks execute, or the name that they were given", Value: result.Texts(func(s *siteOf) string { return s.class.Name })},
-		{Name: "diagnosis", Title: "diagnosis", Note: true, Help: "whether the tasks of the class are too small or too large", Value: result.Texts(func(s *siteOf) Diagnosis { return s.class.Diagnosis.OrUnknown() })},
+		{Name: "diagnosis", Title: "diagnosis", Note: true, Help: "whether the tasks of the class are too small or too large", Value: result.Texts(func(s *siteOf) string { return s.class.DiagnosisOrUnknown() })},
 		{Name: "pool", Title: "pool", Help: "the pool or group that they were submitted to", Value: result.Texts(func(s *siteOf) string { return s.Pool })},
 		{Name: "created_at", Title: "created at", Help: "where they were created", Value: result.Texts(func(s *siteOf) string { return at(s.Created) })},
 		{Name: "submitted_at", Title: "submitted at", Help: "where they were submitted", Value: result.Texts(func(s *siteOf) string { return at(s.Submitted) })},
@@ -149,7 +149,7 @@ func Summary() []result.Column[Profile] {
 }
 
 // countTasks counts the tasks of all classes with a diagnosis, or of all classes if it is "".
-func (p *Profile) countTasks(d Diagnosis) (n float64) {
+func (p *Profile) countTasks(d string) (n float64) {
 	for i := range p.Classes {
 		if d == "" || p.Classes[i].Diagnosis == d {
 			n += float64(p.Classes[i].Tasks)
@@ -159,7 +159,7 @@ func (p *Profile) countTasks(d Diagnosis) (n float64) {
 }
 
 // diagnosed returns the part of tasks in classes with the diagnosis; 0 if there are no tasks.
-func diagnosed(d Diagnosis) func(*Profile) (result.Value, bool) {
+func diagnosed(d string) func(*Profile) (result.Value, bool) {
 	return func(p *Profile) (result.Value, bool) {
 		return result.Float(p.countTasks(d) / max(1, p.countTasks(""))), true
 	}

@@ -45,27 +45,24 @@ import (
 // all of that is overhead is unknown. While threads waited for other programs, processors would
 // have been used, or would have idled: a rule holds only if it holds for both.
 
-// Diagnosis is whether the tasks of a class have a sensible size.
-type Diagnosis string
-
-// The diagnoses.
+// The values of [Class].Diagnosis.
 const (
-	Fine    Diagnosis = "fine"    // too small: overhead outweighs the gain
-	Coarse  Diagnosis = "coarse"  // too large: processors idle
-	Blocked Diagnosis = "blocked" // mostly blocked: the size matters little
-	OK      Diagnosis = "ok"      // none of these
-	Unknown Diagnosis = "unknown" // insufficient data
+	Fine    = "fine"    // too small: overhead outweighs the gain
+	Coarse  = "coarse"  // too large: processors idle
+	Blocked = "blocked" // mostly blocked: the size matters little
+	OK      = "ok"      // none of these
+	Unknown = "unknown" // insufficient data
 
-	Straggler      Diagnosis = "straggler"        // one task is so large that processors idle until it ends
-	TooFewWorkers  Diagnosis = "too-few-workers"  // processors idle although tasks wait
-	TooManyWorkers Diagnosis = "too-many-workers" // tasks wait for processors that other tasks use
+	Straggler      = "straggler"        // one task is so large that processors idle until it ends
+	TooFewWorkers  = "too-few-workers"  // processors idle although tasks wait
+	TooManyWorkers = "too-many-workers" // tasks wait for processors that other tasks use
 )
 
-// OrUnknown returns d if it is one of the diagnoses, otherwise Unknown.
-func (d Diagnosis) OrUnknown() Diagnosis {
-	switch d {
+// DiagnosisOrUnknown returns the Diagnosis if it is one of the constants, otherwise Unknown.
+func (c *Class) DiagnosisOrUnknown() string {
+	switch c.Diagnosis {
 	case Fine, Coarse, Blocked, OK, Straggler, TooFewWorkers, TooManyWorkers:
-		return d
+		return c.Diagnosis
 	}
 	return Unknown
 }

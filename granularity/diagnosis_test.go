@@ -71,7 +71,7 @@ func TestDiagnosis(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		run  run
-		want Diagnosis
+		want string
 		text string // in reasons or advice
 	}{
 		{"570 tiny tasks", run{procs: 2, tasks: 570, each: empty, utilization: 1}, Fine, "merge ~95 tasks into one"},
@@ -176,7 +176,7 @@ func TestOverheadOfTracesIsTypicalNotMeasured(t *testing.T) {
 }
 
 // verdictOn diagnoses the profile of one class, and returns the texts.
-func verdictOn(p *Profile) (Diagnosis, string) {
+func verdictOn(p *Profile) (string, string) {
 	p.Diagnose()
 	c := &p.Classes[0]
 	return c.Diagnosis, strings.Join(append(append([]string{}, c.Reasons...), c.Advice...), "; ")
@@ -228,7 +228,7 @@ func TestFineAndBlockedIsBlocked(t *testing.T) {
 func TestSwitchesOutsideOfTasksAreNotOverhead(t *testing.T) {
 	for _, switches := range []uint64{0, 500, 5_000, 500_000} {
 		for _, besides := range []time.Duration{0, 10 * time.Microsecond, 10 * time.Millisecond} {
-			for each, want := range map[time.Duration][]Diagnosis{
+			for each, want := range map[time.Duration][]string{
 				500 * time.Nanosecond:  {Fine},
 				20 * time.Microsecond:  {OK, Unknown},
 				500 * time.Microsecond: {OK},
@@ -270,7 +270,7 @@ func TestReadyIsNotBlocked(t *testing.T) {
 	}
 	p.Source = SourceTrace
 	c := &p.Classes[0]
-	for ready, want := range map[uint64]Diagnosis{10e6: Blocked, 60e6: OK} {
+	for ready, want := range map[uint64]string{10e6: Blocked, 60e6: OK} {
 		c.ReadyNS = Histogram{}
 		c.ReadyNS.AddN(ready, c.Tasks)
 		if d, text := verdictOn(p); d != want {
@@ -281,7 +281,7 @@ func TestReadyIsNotBlocked(t *testing.T) {
 
 // Few large tasks are not too large if processors idle while they wait for each other.
 func TestFewTasksThatWaitAreNotCoarse(t *testing.T) {
-	for blocked, want := range map[time.Duration]Diagnosis{400 * time.Millisecond: Unknown, 100 * time.Millisecond: Coarse} {
+	for blocked, want := range map[time.Duration]string{400 * time.Millisecond: Unknown, 100 * time.Millisecond: Coarse} {
 		p := run{procs: 2, tasks: 2, each: 600 * time.Millisecond, blocked: blocked, utilization: 0.6}.profile()
 		p.Run.Ready = 500 * time.Millisecond // until their processors woke up
 		d, text := verdictOn(p)
@@ -325,7 +325,7 @@ func TestAdviceForOneProcessor(t *testing.T) {
 
 // If the cost of an empty task is unknown, tasks that may be small are not judged.
 func TestUnknownOverheadIsStated(t *testing.T) {
-	for each, want := range map[time.Duration]Diagnosis{time.Microsecond: Unknown, 100 * time.Microsecond: Unknown, 2 * time.Millisecond: OK} {
+	for each, want := range map[time.Duration]string{time.Microsecond: Unknown, 100 * time.Microsecond: Unknown, 2 * time.Millisecond: OK} {
 		p := run{procs: 2, tasks: 1000, each: each, utilization: 1}.profile()
 		p.Overhead, p.OverheadOrigin = 0, "not known, because the process was busy when the recorder was made"
 		if d, text := verdictOn(p); d != want || !strings.Contains(text, "the overhead of a task is not known, because the process was busy") {
@@ -531,14 +531,14 @@ func TestOtherProgramsHideIdleTime(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		program
-		want Diagnosis
+		want string
 	}{
 		{"three on two processors", program{2, 2, repeat(3, func(int) time.Duration { return 10 * ms })}, Coarse},
 		{"a large one among many", program{2, 2, append(repeat(1000, func(int) time.Duration { return 20 * time.Microsecond }), 20*ms)}, Straggler},
 		{"three workers", program{4, 3, repeat(300, func(int) time.Duration { return ms })}, TooFewWorkers},
 		{"a sensible size", program{2, 2, repeat(100, func(int) time.Duration { return ms })}, OK},
 	} {
-		for hidden, want := range map[float64]Diagnosis{0: tt.want, 0.05: tt.want, 1: Unknown} { // part of the idle time in which others ran
+		for hidden, want := range map[float64]string{0: tt.want, 0.05: tt.want, 1: Unknown} { // part of the idle time in which others ran
 			p := tt.profile()
 			c := &p.Classes[0]
 			others := hidden * (float64(p.Wall)*float64(tt.procs) - float64(p.Run.CPU))
@@ -654,7 +654,7 @@ func TestOneTaskIsBlocked(t *testing.T) {
 // What the process uses besides its tasks may be their overhead as far as waiting for a queue
 // costs that much, even if no thread sleeps.
 func TestContendedQueue(t *testing.T) {
-	for besides, want := range map[time.Duration]Diagnosis{100 * time.Nanosecond: OK, 600 * time.Nanosecond: Unknown, 2 * time.Microsecond: Unknown, 3 * time.Microsecond: OK} {
+	for besides, want := range map[time.Duration]string{100 * time.Nanosecond: OK, 600 * time.Nanosecond: Unknown, 2 * time.Microsecond: Unknown, 3 * time.Microsecond: OK} {
 		p := run{procs: 2, tasks: 100_000, each: 5 * time.Microsecond, besides: besides, utilization: 1}.profile()
 		p.Run.Voluntary = 500
 		if d, text := verdictOn(p); d != want || d == Unknown && !(strings.Contains(text, "it may be other work") && strings.Contains(text, "tasks -sweep")) {

@@ -215,7 +215,7 @@ func (p *Profile) CheckValid() error {
 
 func (c *Class) checkValid() error {
 	switch {
-	case c.Diagnosis != "" && c.Diagnosis.OrUnknown() != c.Diagnosis:
+	case c.Diagnosis != "" && c.DiagnosisOrUnknown() != c.Diagnosis:
 		return fmt.Errorf("diagnosis is %.100q, which is none", c.Diagnosis)
 	case !(c.ActiveShare >= 0 && c.ActiveShare <= 1):
 		return fmt.Errorf("active_share is not between 0 and 1: %v", c.ActiveShare)

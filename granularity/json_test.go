@@ -59,7 +59,7 @@ func TestJSONRoundTrip(t *testing.T) {
 
 // Each written diagnosis can be read.
 func TestJSONDiagnoses(t *testing.T) {
-	for _, d := range []Diagnosis{Fine, Coarse, Blocked, OK, Unknown, Straggler, TooFewWorkers, TooManyWorkers} {
+	for _, d := range []string{Fine, Coarse, Blocked, OK, Unknown, Straggler, TooFewWorkers, TooManyWorkers} {
 		text, err := json.Marshal(&Profile{Classes: []Class{{Name: "x", Diagnosis: d}}})
 		if err != nil {
 			t.Fatal(err)

@@ -114,10 +114,11 @@ type Class struct {
 	// is set only in a profile from a trace.
 	ReadyNS Histogram `json:"ready_ns,omitzero"`
 
-	// Diagnosis, Reasons and Advice are set by [Profile.Diagnose].
-	Diagnosis Diagnosis `json:"diagnosis"`
-	Reasons   []string  `json:"reasons"`
-	Advice    []string  `json:"advice"`
+	// Diagnosis, Reasons and Advice are set by [Profile.Diagnose]. Diagnosis is whether the tasks
+	// have a sensible size: Fine, Coarse and so on.
+	Diagnosis string   `json:"diagnosis"`
+	Reasons   []string `json:"reasons"`
+	Advice    []string `json:"advice"`
 	// Merge is how many tasks to merge into one, for a fine-grained class. Split is the minimum
 	// number of tasks to use instead, for a coarse-grained class, or for few tasks of too few
 	// workers; of a straggler, the number of its pieces. Otherwise they are 0.

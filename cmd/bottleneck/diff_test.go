@@ -216,7 +216,7 @@ func contentionProfile(t *testing.T, name string, contentions int64, waited time
 
 // taskProfile saves a profile of one class whose tasks all execute the given number of cycles and
 // are blocked half of their time.
-func taskProfile(t *testing.T, name string, tasks, cycles uint64, d granularity.Diagnosis) string {
+func taskProfile(t *testing.T, name string, tasks, cycles uint64, d string) string {
 	t.Helper()
 	c := granularity.Class{Name: "example.com/app/main.crunch", Tasks: tasks, Diagnosis: d}
 	for range tasks {

@@ -129,7 +129,7 @@ func (m *tasksModel) row(st *strip, c *taskClass, y float64) (*group, float64) {
 		after += ", up to " + format.Quantity(most) + " at once"
 	}
 	if badly(c) {
-		after = diagnosisWords(c.Diagnosis) + ": " + after
+		after = diagnosisWords(&c.Class) + ": " + after
 	}
 	width := room(after, tableSize, false)
 	base := y + stripName + stripRow

@@ -122,7 +122,7 @@ func (m *tasksModel) add(c granularity.Class, label string, fill color.RGBA) {
 	}
 	t.title = fmt.Sprintf("%s: %s, median %s", name, tasksOf(c.Tasks), m.amount(t.hist.Quantile(.5)))
 	if c.Diagnosis != "" {
-		t.title += ", " + diagnosisWords(c.Diagnosis)
+		t.title += ", " + diagnosisWords(&c)
 	}
 	const most = 8
 	for i, s := range slices.Concat(c.Reasons, c.Advice) {
@@ -149,14 +149,14 @@ func (m *tasksModel) amount(v float64) string {
 	return format.Quantity(v)
 }
 
-func diagnosisWords(d granularity.Diagnosis) string {
-	switch d {
+func diagnosisWords(c *granularity.Class) string {
+	switch c.Diagnosis {
 	case granularity.Fine:
 		return "fine-grained"
 	case granularity.Coarse:
 		return "coarse-grained"
 	}
-	return string(d.OrUnknown())
+	return c.DiagnosisOrUnknown()
 }
 
 // sentence describes the number of tasks, and the number of classes with each fault.
@@ -164,7 +164,7 @@ func (m *tasksModel) sentence() string {
 	if m.tasks == 0 {
 		return "no tasks were measured"
 	}
-	n := map[granularity.Diagnosis]int{}
+	n := map[string]int{}
 	classes := 0
 	for i := range m.p.Classes {
 		if c := &m.p.Classes[i]; c.Tasks > 0 {
@@ -180,7 +180,7 @@ func (m *tasksModel) sentence() string {
 		s += "; none is known to be too small or too large"
 	}
 	for _, d := range []struct {
-		diagnosis granularity.Diagnosis
+		diagnosis string
 		words     string
 	}{{granularity.Fine, "too small"}, {granularity.Coarse, "too large"}, {granularity.Blocked, "mostly blocked"}} {
 		if n[d.diagnosis] > 0 {
@@ -240,7 +240,7 @@ func (m *tasksModel) table(width float64) *table {
 		}
 		diagnosis := ""
 		if c.Diagnosis != "" {
-			diagnosis = diagnosisWords(c.Diagnosis)
+			diagnosis = diagnosisWords(&c.Class)
 		}
 		t.rows = append(t.rows, row{title: c.title, name: c.label, fill: ink, swatch: func(x, baseline float64) []shape {
 			return []shape{rect{x: x, y: baseline - 9, w: swatchSide, h: 6, fill: rgb(c.fill)}}
@@ -253,5 +253,5 @@ func (m *tasksModel) table(width float64) *table {
 
 // badly reports whether the diagnosis asks for a change.
 func badly(c *taskClass) bool {
-	return c.Diagnosis != granularity.OK && c.Diagnosis.OrUnknown() != granularity.Unknown
+	return c.Diagnosis != granularity.OK && c.DiagnosisOrUnknown() != granularity.Unknown
 }

@@ -62,7 +62,7 @@ func tasksSamples() map[string]*granularity.Profile {
 	wild := tasksProfile(len(hostileNames), 50)
 	for i, name := range hostileNames {
 		c := &wild.Classes[i]
-		c.Name, c.Diagnosis, c.Reasons = name, granularity.Diagnosis(name), hostileNames
+		c.Name, c.Diagnosis, c.Reasons = name, name, hostileNames
 		c.Cycles.Add(math.MaxUint64)
 		c.Cycles.Add(0)
 		c.Series = append(c.Series, granularity.Bin{At: math.MinInt64, Busy: math.MaxInt64})

@@ -53,7 +53,7 @@ func Tasks(p *granularity.Profile, opt Options) (*profile.Profile, error) {
 			s := &sites[j]
 			for _, d := range decades(p, s, nsPerCycle(p, c)) {
 				all = append(all, sample{stack: taskStack(s.Created, c.Name), values: []int64{whole(d.tasks), whole(d.cycles), whole(d.time)},
-					labels: labels(d.name, orNone(cleanName(c.Name)), string(c.Diagnosis.OrUnknown()), cleanName(s.Pool))})
+					labels: labels(d.name, orNone(cleanName(c.Name)), c.DiagnosisOrUnknown(), cleanName(s.Pool))})
 			}
 		}
 	}

@@ -63,7 +63,7 @@ No room for: contentions.
 	}
 }
 
-func oneClass(name string, tasks, cycles uint64, d granularity.Diagnosis) granularity.Class {
+func oneClass(name string, tasks, cycles uint64, d string) granularity.Class {
 	c := granularity.Class{Name: name, Tasks: tasks, Diagnosis: d}
 	c.Cycles.AddN(cycles, tasks)
 	c.WallNS.AddN(2*cycles, tasks)

@@ -110,7 +110,7 @@ func (t *tasksText) table() {
 
 // class writes the reasons, the advice and the call sites of a class.
 func (t *tasksText) class(c *granularity.Class, name string) {
-	t.b.WriteString("\n" + t.style.paint(bold, fit(name, t.opt.Width-12)) + ": " + string(c.Diagnosis.OrUnknown()) + "\n")
+	t.b.WriteString("\n" + t.style.paint(bold, fit(name, t.opt.Width-12)) + ": " + c.DiagnosisOrUnknown() + "\n")
 	paragraph := func(mark, s string) {
 		t.b.WriteString("  " + mark + " " + strings.ReplaceAll(wrap(clean(s), t.opt.Width-4, 0), "\n", "\n  ") + "\n")
 	}

@@ -87,7 +87,7 @@ func TestWriteTasksIsHarmless(t *testing.T) {
 	wild := checks()
 	for i, name := range []string{"a\x1b[31mred", "line\nbreak", strings.Repeat("long", 200), "\xff\xfe", "", "世界世界世界世界"} {
 		c := checks().Classes[1]
-		c.Name, c.Diagnosis, c.Reasons, c.Advice = name, granularity.Diagnosis(name), []string{name}, []string{strings.Repeat("word ", 90)}
+		c.Name, c.Diagnosis, c.Reasons, c.Advice = name, name, []string{name}, []string{strings.Repeat("word ", 90)}
 		c.Sites[0].Created[0].Func, c.Sites[0].Submitted[0].File = name, name
 		c.Cycles.Add(math.MaxUint64)
 		c.Series = append(c.Series, granularity.Bin{At: math.MinInt64, Busy: math.MaxInt64}, granularity.Bin{At: math.MaxInt64, Busy: -1})

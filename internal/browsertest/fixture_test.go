@@ -152,7 +152,7 @@ func testTasks() *granularity.Profile {
 	p := &granularity.Profile{Source: "rseq-clock", Accuracy: "thread-time", Hz: 2.3e9, Procs: 8, Wall: 3280 * ms, Start: 1000}
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for i, name := range []string{"main.checkAll.func1", "index.(*Reader).query0", "main.merge"} {
-		c := granularity.Class{Name: name, Diagnosis: []granularity.Diagnosis{granularity.Fine, granularity.OK, granularity.Coarse}[i]}
+		c := granularity.Class{Name: name, Diagnosis: []string{granularity.Fine, granularity.OK, granularity.Coarse}[i]}
 		for range []int{2000, 300, 8}[i] {
 			v := uint64(math.Exp(rnd.NormFloat64()*0.6)*1000) * []uint64{1, 100, 20000}[i]
 			c.Cycles.Add(v)
