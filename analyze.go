@@ -207,7 +207,7 @@ type analyses struct {
 	// like the ledger. byFunction is graph, unless graph has other groups.
 	books      *ledger.Observer
 	byFunction *bottle.Observer
-	windows    *ledger.Windows // nil if not wanted
+	windows    func() []*ledger.Ledger // nil if not wanted
 	// bursts replaces both in the continuous analysis.
 	bursts  burstLedger
 	missing []string // limits of the accuracy of the pass
@@ -298,8 +298,9 @@ func (a *analyses) judges() (out []timeline.Observer) {
 		out = append(out, a.byFunction)
 	}
 	if opt.Bottle.Window > 0 {
-		a.windows = ledger.NewWindows(ledger.Options{From: opt.Bottle.From, To: opt.Bottle.To}, opt.Bottle.Window)
-		out = append(out, a.windows)
+		var o timeline.Observer
+		o, a.windows = ledger.NewWindows(ledger.Options{From: opt.Bottle.From, To: opt.Bottle.To}, opt.Bottle.Window)
+		out = append(out, o)
 	}
 	return out
 }
@@ -378,7 +379,7 @@ func (a *analyses) concludeWindows(r *Report, graphs []*bottle.Graph) {
 	if a.windows == nil {
 		return
 	}
-	books := a.windows.Ledgers()
+	books := a.windows()
 	same := a.opt.Bottle.From <= 0 && r.ContentionWindow == a.opt.Bottle.Window
 	for i, w := range r.Bottle.Windows {
 		at := slices.IndexFunc(books, func(l *ledger.Ledger) bool { return l.Start == w.Start })

@@ -147,6 +147,10 @@ type Row struct {
 	// Sampled reports whether the time of the group was divided among sites by samples of the
 	// CPU profiler. Otherwise each slice counts for the place where it ended.
 	Sampled bool `json:"sampled,omitempty"`
+	// Calls is the call chain of Site, and WakerCalls that of WakerSite, for rows of
+	// [Ledger].Stacks; nil if unknown.
+	Calls      *timeline.Stack `json:"-"`
+	WakerCalls *timeline.Stack `json:"-"`
 }
 
 // String describes the row, without its time.
@@ -208,8 +212,9 @@ type Ledger struct {
 	// Rows sum to Capacity, largest first.
 	Rows []Row `json:"rows"`
 	// Stacks divide the lost rows (all but code, C code and system calls) by call chain,
-	// largest first. They are set only with [Options.Stacks] and are not part of the JSON form.
-	Stacks []Stack `json:"-"`
+	// largest first, with Count and Queue 0. They are set only with [Options.Stacks] and are not
+	// part of the JSON form.
+	Stacks []Row `json:"-"`
 	// Queue is the time in ns·goroutines in which goroutines were ready while all processors
 	// were in use, without those of the tracer and the runtime. Queued is the time in ns in
 	// which there was at least one such goroutine.

@@ -93,7 +93,7 @@ func Merge(ledgers ...*Ledger) (*Ledger, error) {
 
 // sumOfStacks returns the sums of stacks, largest first, or nil if a ledger with lost capacity has
 // none.
-func sumOfStacks(ledgers []*Ledger) (list []Stack) {
+func sumOfStacks(ledgers []*Ledger) (list []Row) {
 	type chain struct {
 		name
 		calls, wakerCalls string

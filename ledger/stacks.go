@@ -9,14 +9,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Stack is a part of the lost capacity.
-type Stack struct {
-	// Row is the row that it is a part of, with the Time of the stack. Count and Queue are 0.
-	Row
-	// Calls is the call chain of Site, and WakerCalls that of WakerSite; nil if unknown.
-	Calls, WakerCalls *timeline.Stack
-}
-
 // chainKey identifies a part of a row by call chain.
 type chainKey struct {
 	rowKey
@@ -47,10 +39,10 @@ func (r *rows) chain(k rowKey, calls *timeline.Stack, c *cause, t timeline.Time)
 }
 
 // stacks returns the stacks of the pass, largest first.
-func (o *Observer) stacks() (out []Stack) {
+func (o *Observer) stacks() (out []Row) {
 	for k, t := range o.rows.chains {
-		s := Stack{Row: o.row(k.rowKey), Calls: k.calls, WakerCalls: k.wakerCalls}
-		s.Time = time.Duration(t)
+		s := o.row(k.rowKey)
+		s.Calls, s.WakerCalls, s.Time = k.calls, k.wakerCalls, time.Duration(t)
 		out = append(out, s)
 	}
 	sortStacks(out)
@@ -58,8 +50,8 @@ func (o *Observer) stacks() (out []Stack) {
 }
 
 // sortStacks sorts stacks, largest first, independent of their previous order.
-func sortStacks(stacks []Stack) {
-	order.Stable(stacks, func(a, b Stack) int {
-		return cmp.Or(cmp.Compare(b.Time, a.Time), a.compareKey(&b.Row), strings.Compare(a.Calls.String(), b.Calls.String()), strings.Compare(a.WakerCalls.String(), b.WakerCalls.String()))
+func sortStacks(stacks []Row) {
+	order.Stable(stacks, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(b.Time, a.Time), a.compareKey(&b), strings.Compare(a.Calls.String(), b.Calls.String()), strings.Compare(a.WakerCalls.String(), b.WakerCalls.String()))
 	})
 }

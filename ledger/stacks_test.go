@@ -29,7 +29,7 @@ func stacksHold(l *Ledger) string {
 		if s.Calls != nil && placeOf(s.Calls.Site()) != s.Site || s.WakerCalls != nil && s.Waker != "" && placeOf(s.WakerCalls.Site()) != s.WakerSite {
 			return fmt.Sprintf("stack %+v is of another place", s)
 		}
-		k := key(&s.Row)
+		k := key(s)
 		if left[k] -= s.Time; left[k] == 0 {
 			delete(left, k)
 		}

@@ -25,8 +25,8 @@ const (
 	checkEvery    = 256 // transitions
 )
 
-// Windows is an observer that makes a ledger of each window of a fixed length.
-type Windows struct {
+// windows is an observer that makes a ledger of each window of a fixed length.
+type windows struct {
 	timeline.Base
 	width timeline.Time
 	now   *Observer   // of the current window; nil after the last
@@ -38,26 +38,23 @@ type Windows struct {
 	to    timeline.Time
 }
 
-// NewWindows returns an observer for one pass, with windows of the given length. width must be
-// positive.
-func NewWindows(opt Options, width time.Duration) *Windows {
+// NewWindows returns an observer for one pass that makes a ledger of each window of the given
+// length, which must be positive. After the pass, ledgers returns them in order. There are at most
+// 2,048, each with its largest rows. The last window may be shorter.
+func NewWindows(opt Options, width time.Duration) (o timeline.Observer, ledgers func() []*Ledger) {
 	opt.Stacks = false
-	w := &Windows{width: timeline.Time(width), keep: keptRows, to: math.MaxInt64}
+	w := &windows{width: timeline.Time(width), keep: keptRows, to: math.MaxInt64}
 	if opt.To > 0 {
 		w.to = timeline.Time(opt.To)
 	}
 	opt.From = max(opt.From, 0)
 	opt.To = opt.From + width
 	w.now = NewObserver(opt)
-	return w
+	return w, func() []*Ledger { return w.list }
 }
 
-// Ledgers returns the ledgers of the windows, in order, after the pass has ended. There are at most
-// 2,048, each with its largest rows. The last window may be shorter.
-func (w *Windows) Ledgers() []*Ledger { return w.list }
-
 // each passes an event at time t to the observers of all open windows.
-func (w *Windows) each(t timeline.Time, see func(*Observer)) {
+func (w *windows) each(t timeline.Time, see func(*Observer)) {
 	w.until(t)
 	for _, o := range w.open {
 		see(o)
@@ -68,7 +65,7 @@ func (w *Windows) each(t timeline.Time, see func(*Observer)) {
 }
 
 // until begins all windows that start at or before t.
-func (w *Windows) until(t timeline.Time) {
+func (w *windows) until(t timeline.Time) {
 	for w.now != nil && t-w.now.offset >= w.now.length {
 		o := w.now
 		end := o.offset + o.length
@@ -89,7 +86,7 @@ func (w *Windows) until(t timeline.Time) {
 }
 
 // finish records the ledger of the oldest open window.
-func (w *Windows) finish(l *Ledger) {
+func (w *windows) finish(l *Ledger) {
 	l = l.Top(w.keep)
 	w.open = slices.Delete(w.open, 0, 1)
 	w.list = append(w.list, l)
@@ -160,28 +157,28 @@ func (o *Observer) fork(at, length timeline.Time) *Observer {
 }
 
 // Begin implements [timeline.Observer], as do the methods below.
-func (w *Windows) Begin(t timeline.Time, version int) { w.now.Begin(t, version) }
+func (w *windows) Begin(t timeline.Time, version int) { w.now.Begin(t, version) }
 
-func (w *Windows) Transition(t *timeline.Transition) {
+func (w *windows) Transition(t *timeline.Transition) {
 	w.each(t.End, func(o *Observer) { o.Transition(t) })
 }
 
-func (w *Windows) Named(g *timeline.Goroutine, t timeline.Time) {
+func (w *windows) Named(g *timeline.Goroutine, t timeline.Time) {
 	w.each(t, func(o *Observer) { o.Named(g, t) })
 }
 
-func (w *Windows) Label(g *timeline.Goroutine, t timeline.Time) {
+func (w *windows) Label(g *timeline.Goroutine, t timeline.Time) {
 	w.each(t, func(o *Observer) { o.Label(g, t) })
 }
 
-func (w *Windows) Region(e *timeline.Span) { w.each(e.Time, func(o *Observer) { o.Region(e) }) }
-func (w *Windows) Range(e *timeline.Span)  { w.each(e.Time, func(o *Observer) { o.Range(e) }) }
-func (w *Windows) Metric(t timeline.Time, name string, value uint64, stopped bool) {
+func (w *windows) Region(e *timeline.Span) { w.each(e.Time, func(o *Observer) { o.Region(e) }) }
+func (w *windows) Range(e *timeline.Span)  { w.each(e.Time, func(o *Observer) { o.Range(e) }) }
+func (w *windows) Metric(t timeline.Time, name string, value uint64, stopped bool) {
 	w.each(t, func(o *Observer) { o.Metric(t, name, value, stopped) })
 }
-func (w *Windows) Sample(e *timeline.Sample) { w.each(e.Time, func(o *Observer) { o.Sample(e) }) }
+func (w *windows) Sample(e *timeline.Sample) { w.each(e.Time, func(o *Observer) { o.Sample(e) }) }
 
-func (w *Windows) End(t timeline.Time) {
+func (w *windows) End(t timeline.Time) {
 	w.until(t)
 	if w.now != nil && w.now.offset < t {
 		w.open = append(w.open, w.now)

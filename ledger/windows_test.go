@@ -30,15 +30,15 @@ func TestWindowsAreTheLedgersOfTheirTimes(t *testing.T) {
 	for name, b := range traces {
 		whole := ledgerOf(t, b, Options{})
 		width := whole.Wall/5 + 1
-		w := NewWindows(Options{}, width)
+		w, ledgers := NewWindows(Options{}, width)
 		if _, err := timeline.Read(context.Background(), bytes.NewReader(b), timeline.Options{}, w); err != nil {
 			t.Fatal(name, err)
 		}
-		if len(w.Ledgers()) != 5 {
-			t.Fatalf("%s: %d windows, want 5", name, len(w.Ledgers()))
+		if len(ledgers()) != 5 {
+			t.Fatalf("%s: %d windows, want 5", name, len(ledgers()))
 		}
 		var sum time.Duration
-		for i, got := range w.Ledgers() {
+		for i, got := range ledgers() {
 			if err := got.CheckValid(); err != nil {
 				t.Errorf("%s, window %d: %v", name, i, err)
 			}

@@ -61,7 +61,7 @@ func lossLabels(part, kind, group, waker, beside string) [][2]string {
 // lossesOf returns the losses, equal stacks with equal labels combined.
 func lossesOf(l *ledger.Ledger) []sample {
 	var out samples
-	add := func(s *ledger.Stack) {
+	add := func(s *ledger.Row) {
 		if !s.Category.Used() && s.Time != 0 {
 			out.add(sample{stack: lossStack(s), values: []int64{int64(s.Time)},
 				labels: lossLabels(cleanName(string(s.Category)), cmp.Or(cleanName(s.Wait), "none"), orNone(cleanName(s.Group)), cleanName(s.Waker), cleanName(s.Beside))})
@@ -72,7 +72,7 @@ func lossesOf(l *ledger.Ledger) []sample {
 	}
 	if len(l.Stacks) == 0 {
 		for i := range l.Rows {
-			add(&ledger.Stack{Row: l.Rows[i]})
+			add(&l.Rows[i])
 		}
 	}
 	return out.all
@@ -81,7 +81,7 @@ func lossesOf(l *ledger.Ledger) []sample {
 func partFrame(part string) frame { return frame{name: "[" + part + "]", aspect: "part"} }
 
 // lossStack returns the stack of a row, root first.
-func lossStack(s *ledger.Stack) []frame {
+func lossStack(s *ledger.Row) []frame {
 	stack := []frame{partFrame(cleanName(string(s.Category)))}
 	stack = append(stack, callsOr(s.Calls, s.Site, s.Group)...)
 	if s.Wait != "" {

@@ -37,10 +37,11 @@ func pipeline() *ledger.Ledger {
 func withStacks(l *ledger.Ledger) *ledger.Ledger {
 	idle := l.Rows[1]
 	idle.Time = 4 * time.Second
-	l.Stacks = append(l.Stacks, ledger.Stack{Row: idle, Calls: callChain("runtime.chanrecv1", "main.next", "main.write"), WakerCalls: callChain("main.read")})
+	idle.Calls, idle.WakerCalls = callChain("runtime.chanrecv1", "main.next", "main.write"), callChain("main.read")
+	l.Stacks = append(l.Stacks, idle)
 	idle.Time = 2 * time.Second
-	l.Stacks = append(l.Stacks, ledger.Stack{Row: idle, Calls: callChain("runtime.chanrecv1", "main.next", "main.flush", "main.write"), WakerCalls: callChain("main.put", "main.read")},
-		ledger.Stack{Row: l.Rows[2]}, ledger.Stack{Row: l.Rows[3]})
+	idle.Calls, idle.WakerCalls = callChain("runtime.chanrecv1", "main.next", "main.flush", "main.write"), callChain("main.put", "main.read")
+	l.Stacks = append(l.Stacks, idle, l.Rows[2], l.Rows[3])
 	return l
 }
 
@@ -167,7 +168,8 @@ func TestLedgerFits(t *testing.T) {
 			for j := range functions {
 				functions[j] = fmt.Sprintf("example.com/module/package.function%d", (i*7+j*13)%5000)
 			}
-			s := ledger.Stack{Row: pipeline().Rows[1], Calls: callChain(functions...), WakerCalls: callChain(fmt.Sprintf("main.f%d%s", i, strings.Repeat("x", 90*c.depth)))}
+			s := pipeline().Rows[1]
+			s.Calls, s.WakerCalls = callChain(functions...), callChain(fmt.Sprintf("main.f%d%s", i, strings.Repeat("x", 90*c.depth)))
 			s.Time = time.Duration(i + 1)
 			l.Stacks = append(l.Stacks, s)
 			l.Capacity += s.Time
