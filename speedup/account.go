@@ -43,7 +43,7 @@ type account struct {
 }
 
 // Family returns the lane time of all components of a family.
-func (a *account) Family(f Family) (d time.Duration) {
+func (a *account) Family(f string) (d time.Duration) {
 	for c := range Component(NumComponents) {
 		if c.Family() == f {
 			d += a.Time[c]

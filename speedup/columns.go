@@ -60,7 +60,7 @@ func table(counts bool, stacks ...*Stack) *result.Table {
 		rows = append(rows, stackPart{stack: s, family: "speedup", name: "speedup", value: s.Speedup})
 		for _, c := range Delimiters() {
 			if v := s.Components[c]; v != 0 {
-				rows = append(rows, stackPart{s, c.Family().String(), c.String(), v, s.WhatIf(c), true, nil})
+				rows = append(rows, stackPart{s, c.Family(), c.String(), v, s.WhatIf(c), true, nil})
 			}
 		}
 		rows = append(rows, stackPart{stack: s, family: "remainder", name: "remainder", value: s.Remainder})

@@ -55,8 +55,7 @@ const (
 
 // components has the name, the words and the family of each component.
 var components = [NumComponents]struct {
-	name, words string
-	family      Family
+	name, words, family string
 }{
 	Run:                 {"run", "running", Running},
 	GCStopTheWorld:      {"gc-stop-the-world", "GC: stop-the-world", GarbageCollection},
@@ -126,40 +125,23 @@ func Delimiters() []Component {
 	return out
 }
 
-// Family is a class of components that share a remedy.
-type Family uint8
-
-// The families, in the order of their components. Their names are those of [Family.String].
+// The families, classes of components that share a remedy, in the order of their components.
 const (
-	Running Family = iota
-	GarbageCollection
-	SequentialPart
-	Synchronization
-	InputOutput
-	SystemCalls
-	ImbalanceFamily
-	SpawnFamily
-	NoWorkerFamily
-	Scheduling
-	RuntimeFamily
-
-	NumFamilies int = iota // number of families
+	Running           = "running"
+	GarbageCollection = "garbage collection"
+	SequentialPart    = "sequential"
+	Synchronization   = "synchronization"
+	InputOutput       = "I/O and network"
+	SystemCalls       = "system calls"
+	ImbalanceFamily   = "imbalance"
+	SpawnFamily       = "spawn"
+	NoWorkerFamily    = "no worker"
+	Scheduling        = "scheduling"
+	RuntimeFamily     = "runtime"
 )
 
-var familyNames = [NumFamilies]string{
-	"running", "garbage collection", "sequential", "synchronization", "I/O and network", "system calls", "imbalance", "spawn", "no worker", "scheduling", "runtime",
-}
-
-// String returns the name, such as "synchronization".
-func (f Family) String() string {
-	if int(f) < NumFamilies {
-		return familyNames[f]
-	}
-	return "other"
-}
-
-// Family returns the class that the component belongs to.
-func (c Component) Family() Family { return components[c].family }
+// Family returns the class that the component belongs to, such as Synchronization.
+func (c Component) Family() string { return components[c].family }
 
 // assistRange and worldRange are the ranges during which a goroutine works for the runtime.
 const (

@@ -161,7 +161,7 @@ func assumeWorkers(single, multi *account) *account {
 }
 
 // Of returns a family's part of the stack. For Running it is the speed-up.
-func (s *Stack) Of(f Family) (sum float64) {
+func (s *Stack) Of(f string) (sum float64) {
 	if f == Running {
 		return s.Speedup
 	}
@@ -197,7 +197,7 @@ func (s *Stack) idles(c Component) bool {
 	return c != SyncMutex && c != SyncRWMutex && c != SyncSemaphore && s.familyIdles(c.Family(), s.Components[c])
 }
 
-func (s *Stack) familyIdles(f Family, part float64) bool {
+func (s *Stack) familyIdles(f string, part float64) bool {
 	return s.Idle > mostIdle && 2*s.Idle*float64(s.N) > part && (f == Synchronization || f == InputOutput || f == SequentialPart)
 }
 
@@ -312,12 +312,13 @@ const mostOfFamily = 0.9
 // of it. found is false if there is none. The parts of one cause, such as those of a collection,
 // count together.
 func (s *Stack) worst() (worst loss, found bool) {
-	for f := Running + 1; int(f) < NumFamilies; f++ {
+	for _, c := range Delimiters() {
+		f := c.Family()
 		part := s.Of(f)
 		if part <= worst.part {
 			continue
 		}
-		worst, found = loss{f.String(), part, s.familyIdles(f, part)}, true
+		worst, found = loss{f, part, s.familyIdles(f, part)}, true
 		for _, c := range Delimiters() {
 			if v := s.Components[c]; c.Family() == f && v >= mostOfFamily*part {
 				worst = loss{c.Words(), min(v, part), s.idles(c)}

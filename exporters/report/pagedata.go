@@ -211,7 +211,7 @@ func stackObject(s *speedup.Stack) object {
 // components are those of all speedup stacks, in stacking order.
 func components() (out []object) {
 	for _, c := range speedup.Delimiters() {
-		out = append(out, object{"name": c.String(), "words": c.Words(), "family": c.Family().String()})
+		out = append(out, object{"name": c.String(), "words": c.Words(), "family": c.Family()})
 	}
 	return out
 }
