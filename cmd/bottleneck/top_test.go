@@ -172,7 +172,7 @@ func TestLive(t *testing.T) {
 	}
 	defer rec.Stop()
 	waitsForEachOther(t)
-	s := httptest.NewServer(live.Handler(live.Options{Recorder: &rec, AllowRemote: true, Full: full.Pages{}}))
+	s := httptest.NewServer(live.Handler(live.Options{Recorder: &rec, AllowRemote: true, Full: full.Pages}))
 	defer s.Close()
 	time.Sleep(100 * time.Millisecond) // any part of it is in the recording
 
@@ -201,7 +201,7 @@ func (r recorded) WriteTo(w io.Writer) (int64, error) { return bytes.NewReader(r
 func TestOneVerdict(t *testing.T) {
 	for _, file := range []string{mutexTrace, phasesTrace} {
 		rec := &bottle.Recorder{Source: recorded(read(t, file)), Last: time.Minute}
-		s := httptest.NewServer(live.Handler(live.Options{Recorder: rec, AllowRemote: true, Full: full.Pages{}}))
+		s := httptest.NewServer(live.Handler(live.Options{Recorder: rec, AllowRemote: true, Full: full.Pages}))
 		defer s.Close()
 		page := func(path string) string {
 			resp, err := http.Get(s.URL + path)

@@ -81,7 +81,7 @@ func start(address, debug string, repaired repairs, continuous bool) (*service, 
 	debugging, cancel := context.WithCancel(context.Background())
 	s.endDebug = cancel
 	go func() {
-		s.debugEnded <- live.Serve(debugging, d, live.Options{Recorder: s.recorder, Continuous: s.continuous, Tasks: s.tasks, Full: full.Pages{}, Title: "examples/service"})
+		s.debugEnded <- live.Serve(debugging, d, live.Options{Recorder: s.recorder, Continuous: s.continuous, Tasks: s.tasks, Full: full.Pages, Title: "examples/service"})
 	}()
 	return s, nil
 }

@@ -47,11 +47,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// Option selects an additional measurement of [Start].
-type Option uint8
-
-// Trace records an execution trace of the benchmark and reports parallelism and neck-%.
-const Trace Option = 1
+// Trace makes [Start] record an execution trace of the benchmark and report parallelism and neck-%.
+const Trace = true
 
 // session is one of the runs of a benchmark function, with growing b.N.
 type session struct {
@@ -74,7 +71,7 @@ var active struct {
 // benchmark ends; there is nothing to stop.
 //
 // Start never fails the benchmark. It logs why something cannot be measured.
-func Start(b *testing.B, options ...Option) {
+func Start(b *testing.B, trace ...bool) {
 	b.Helper()
 	s := &session{b: b, procs: runtime.GOMAXPROCS(0)}
 	printUnits()
@@ -84,13 +81,9 @@ func Start(b *testing.B, options ...Option) {
 	}
 	active.session = s
 	active.Unlock()
-	var all Option
-	for _, o := range options {
-		all |= o
-	}
 	b.Cleanup(s.finish)
 	s.profiles.start()
-	if all&Trace != 0 || *bottleOut != "" {
+	if slices.Contains(trace, Trace) || *bottleOut != "" {
 		var err error
 		if s.trace, err = record(); err != nil {
 			tellUntraced(b, err)

@@ -66,7 +66,7 @@ func noFull(h *handler) string {
 	if h.opt.Full != nil {
 		return ""
 	}
-	return "live.Options.Full is not set: set it to full.Pages{} of package exporters/live/full"
+	return "live.Options.Full is not set: set it to full.Pages of package exporters/live/full"
 }
 
 var (

@@ -130,7 +130,7 @@ func newHandler(opt Options, r recorder, c continuous) *handler {
 		opt.PNG = png.Write
 	}
 	if opt.Full == nil {
-		opt.Full = full.Pages{}
+		opt.Full = full.Pages
 	}
 	h := Handler(opt).(*handler)
 	h.guard.own = true

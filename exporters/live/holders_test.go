@@ -111,7 +111,7 @@ func TestHoldersOfWrappedLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer locks.Stop()
-	h := Handler(Options{AllowRemote: true, Locks: &locks, Full: full.Pages{}})
+	h := Handler(Options{AllowRemote: true, Locks: &locks, Full: full.Pages})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/holders?format=text", nil))
 	if got := w.Body.String(); w.Code != http.StatusOK || strings.Contains(got, "Still waiting") {
@@ -138,7 +138,7 @@ func TestHoldersOfTheTrace(t *testing.T) {
 	defer rec.Stop()
 	lock := holdAndWait(t, new(sync.Mutex))
 	defer lock.release()
-	got := lock.holders(t, Handler(Options{AllowRemote: true, Full: full.Pages{}, Recorder: &rec}))
+	got := lock.holders(t, Handler(Options{AllowRemote: true, Full: full.Pages, Recorder: &rec}))
 	for _, want := range []string{"Still waiting", " has held it for at least ", "takeAndHold"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q in\n%s", want, got)

@@ -110,7 +110,7 @@ type Options struct {
 	PNG func(io.Writer, *picture.Drawing) error
 
 	// Full, if not nil, adds the verdict on snapshots of Recorder, all pages but graph, trace,
-	// metrics and captures, and profiles for pprof. Set it to full.Pages{} of package
+	// metrics and captures, and profiles for pprof. Set it to full.Pages of package
 	// exporters/live/full, which this package does not import because of its size. A Continuous
 	// has a verdict without it.
 	Full pages

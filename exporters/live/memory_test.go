@@ -126,7 +126,7 @@ func memoryChild() {
 	debug.FreeOSMemory()
 	out.Before = held()
 
-	h := Handler(Options{Recorder: snapshots, AllowRemote: true, MaxMemory: maxMemory, Full: full.Pages{}}).(*handler)
+	h := Handler(Options{Recorder: snapshots, AllowRemote: true, MaxMemory: maxMemory, Full: full.Pages}).(*handler)
 	h.patience = 3 * time.Minute // everything is slow with the race detector on a busy machine
 	s := httptest.NewServer(h)
 	defer s.Close()

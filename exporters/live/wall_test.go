@@ -52,7 +52,7 @@ func TestWallOfTheTrace(t *testing.T) {
 	defer stop.Store(true)
 	wg.Go(func() { spun(&stop) })
 	time.Sleep(200 * time.Millisecond)
-	h := Handler(Options{AllowRemote: true, Recorder: &rec, Full: full.Pages{}})
+	h := Handler(Options{AllowRemote: true, Recorder: &rec, Full: full.Pages})
 	ask := func(form string) *bytes.Buffer {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", "/wall?format="+form, nil))

@@ -42,7 +42,7 @@ func serveLive(t *testing.T) string {
 		})
 	}
 	t.Cleanup(func() { close(done); wg.Wait() })
-	h := live.Handler(live.Options{Title: "shop", Continuous: c, Tasks: granularity.NewRecorder(), AllowRemote: true, Full: full.Pages{}})
+	h := live.Handler(live.Options{Title: "shop", Continuous: c, Tasks: granularity.NewRecorder(), AllowRemote: true, Full: full.Pages})
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	for { // until there is data

@@ -18,7 +18,7 @@
 //			log.Print(err)
 //		}
 //		defer rec.Stop()
-//		opt := live.Options{Recorder: &rec, Full: full.Pages{}}
+//		opt := live.Options{Recorder: &rec, Full: full.Pages}
 //		log.Print(live.ListenAndServe(context.Background(), "localhost:6060", opt))
 //	}
 //
@@ -47,12 +47,14 @@ import (
 )
 
 // Pages is a value for Options.Full of package live, which calls its methods.
-type Pages struct{}
+var Pages pages
+
+type pages struct{}
 
 var program = filepath.Base(os.Args[0])
 
 // Analyze is [bottleneck.AnalyzeRecorder].
-func (Pages) Analyze(ctx context.Context, rec io.WriterTo, opt bottleneck.Options) (*bottleneck.Report, error) {
+func (pages) Analyze(ctx context.Context, rec io.WriterTo, opt bottleneck.Options) (*bottleneck.Report, error) {
 	return bottleneck.AnalyzeRecorder(ctx, rec, opt)
 }
 
@@ -77,14 +79,14 @@ func writer(from time.Time, of func() (*profile.Profile, error)) func(io.Writer)
 }
 
 // Graph returns a function that writes a graph as a profile.
-func (Pages) Graph(g *bottle.Graph, from time.Time) func(io.Writer) error {
+func (pages) Graph(g *bottle.Graph, from time.Time) func(io.Writer) error {
 	return writer(from, func() (*profile.Profile, error) {
 		return pprof.Profile(g, pprof.Options{Time: from, File: program})
 	})
 }
 
 // Contention shows contention.
-func (Pages) Contention(p *contention.Profile, from time.Time, view string, look picture.Options) *page.Shown {
+func (pages) Contention(p *contention.Profile, from time.Time, view string, look picture.Options) *page.Shown {
 	p = page.Trimmed(p)
 	return &page.Shown{
 		Draw: func() (*picture.Drawing, error) {
@@ -99,7 +101,7 @@ func (Pages) Contention(p *contention.Profile, from time.Time, view string, look
 }
 
 // Tasks shows the granularity of tasks.
-func (Pages) Tasks(p *granularity.Profile, look picture.Options) *page.Shown {
+func (pages) Tasks(p *granularity.Profile, look picture.Options) *page.Shown {
 	p = page.Trimmed(p)
 	return &page.Shown{
 		Draw: func() (*picture.Drawing, error) { return picture.DrawTasks(p, look) },
@@ -112,10 +114,10 @@ func (Pages) Tasks(p *granularity.Profile, look picture.Options) *page.Shown {
 }
 
 // Since is [granularity.Profile.Since].
-func (Pages) Since(p, earlier *granularity.Profile) *granularity.Profile { return p.Since(earlier) }
+func (pages) Since(p, earlier *granularity.Profile) *granularity.Profile { return p.Since(earlier) }
 
 // Speedup shows a speedup stack.
-func (Pages) Speedup(s *speedup.Stack, look picture.Options) *page.Shown {
+func (pages) Speedup(s *speedup.Stack, look picture.Options) *page.Shown {
 	stacks := []*speedup.Stack{s}
 	return &page.Shown{
 		Draw: func() (*picture.Drawing, error) { return picture.DrawStacks(stacks, look) },
@@ -126,7 +128,7 @@ func (Pages) Speedup(s *speedup.Stack, look picture.Options) *page.Shown {
 
 // Wall returns an observer of a trace, and a function that shows its wall-clock profile, which starts
 // at from and covers the time d.
-func (Pages) Wall() (timeline.Observer, func(from time.Time, d time.Duration) *page.Shown) {
+func (pages) Wall() (timeline.Observer, func(from time.Time, d time.Duration) *page.Shown) {
 	o := &wallTrace{spent: map[wallPlace]*spent{}}
 	return o, func(from time.Time, d time.Duration) *page.Shown {
 		p := o.profile(from, d)

@@ -18,7 +18,7 @@ import (
 
 // Leaks shows the goroutines that wait forever, or returns the reason why the runtime cannot. It
 // collects garbage when the result is written.
-func (Pages) Leaks() (*page.Shown, error) {
+func (pages) Leaks() (*page.Shown, error) {
 	leaked, err := leaks.Profile()
 	if err != nil {
 		return nil, err

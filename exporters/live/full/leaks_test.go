@@ -14,7 +14,7 @@ import (
 // Three goroutines wait for channels that nothing else can reach, and one for a channel that is in
 // use. The profile has the three, with the place where they wait.
 func TestLeakedGoroutines(t *testing.T) {
-	shown, err := Pages{}.Leaks()
+	shown, err := Pages.Leaks()
 	if err != nil {
 		t.Skip(err)
 	}
