@@ -1,7 +1,7 @@
 // Package result defines the form of all analysis results: a table of rows with columns.
 //
 // A result lists its columns once. Everything that prints, writes, compares or checks results
-// iterates over them: text and CSV in exporters/text, HTML in exporters/report, conditions in
+// iterates over them: text and CSV in exporters/text, HTML in internal/report, conditions in
 // internal/condition, and in this package JSON ([Table.MarshalJSON]) and differences between runs
 // ([Diff]). Another column is one more line:
 //

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck"
-	"github.com/bottleneck-go/bottleneck/exporters/internal/icon"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/icon"
 )
 
 //go:embed index.css

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/exporters/report"
+	"github.com/bottleneck-go/bottleneck/internal/report"
 )
 
 // BenchmarkWrite measures a page of 20,000 quanta with all sections.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/report"
 )
 
 // The page's tree has the numbers of Profile.Aggregate, node by node, for random profiles and

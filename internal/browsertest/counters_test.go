@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
-	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/query"
+	"github.com/bottleneck-go/bottleneck/internal/report"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/exporters/report"
+	"github.com/bottleneck-go/bottleneck/internal/report"
 )
 
 // With BOTTLENECK_LOOK=FOLDER, pages are written there as pictures for visual inspection.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/exporters/report"
+	"github.com/bottleneck-go/bottleneck/internal/report"
 )
 
 // openURL opens an address, and checks at the end of the test that there was no error in the page.
@@ -99,7 +99,7 @@ func inBrowser(t *testing.T, scripts []string, input any, code string) {
 	t.Helper()
 	script := ""
 	for _, name := range scripts {
-		text, err := os.ReadFile("../../exporters/report/page/" + name)
+		text, err := os.ReadFile("../../internal/report/page/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}

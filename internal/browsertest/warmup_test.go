@@ -13,9 +13,9 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
-	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/query"
+	"github.com/bottleneck-go/bottleneck/internal/report"
 )
 
 // TestWarmupReadme follows the README of examples/warmup on the page: the tall box, the sawtooth

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/internal/access"
 	"github.com/bottleneck-go/bottleneck/internal/misuse"
 	"github.com/bottleneck-go/bottleneck/internal/output"
+	"github.com/bottleneck-go/bottleneck/internal/report"
 )
 
 // CheckLoopback rejects addresses that other machines could reach.

@@ -2,7 +2,7 @@
 //
 // The icon is part of the page. Without it, a browser would request /favicon.ico from the server,
 // whose program may not serve one. A page writes [Link] into its head and allows "img-src data:" in
-// its content security policy; see exporters/report/page.go and exporters/live/index.go.
+// its content security policy; see internal/report/page.go and exporters/live/index.go.
 package icon
 
 // Link is the link element for a page's head. The blue is visible on light and dark tabs.

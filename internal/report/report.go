@@ -2,28 +2,6 @@
 // time, contention, tasks, speedup stacks, and the counters of every scheduling quantum. A
 // selection in one of them filters all others.
 //
-//	package main
-//
-//	import (
-//		"context"
-//		"log"
-//		"os"
-//
-//		"github.com/bottleneck-go/bottleneck/bottle"
-//		"github.com/bottleneck-go/bottleneck/exporters/report"
-//	)
-//
-//	func main() {
-//		g, err := bottle.ReadFile(context.Background(), "trace.out", bottle.Options{})
-//		if err != nil {
-//			log.Fatal(err)
-//		}
-//		d := &report.Data{Title: "my service", Bottle: g}
-//		if err := report.Write(os.Stdout, d); err != nil {
-//			log.Fatal(err)
-//		}
-//	}
-//
 // [Write] writes one HTML file that contains all data, loads nothing, and runs only its own script,
 // whose hash is in its content security policy. [NewHandler] serves the same page and answers its
 // queries about quanta with package internal/query. A saved page supports filtering by selection;

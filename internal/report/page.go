@@ -16,9 +16,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/bottleneck-go/bottleneck/exporters/internal/icon"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/icon"
 )
 
 // The page is assembled from small files. Styles and scripts are each concatenated in the order
