@@ -89,23 +89,19 @@ func (d *driver) region(g *timeline.Goroutine, typ, task string) {
 	e := &timeline.Span{Time: d.now, G: g, Begin: typ != "", Stack: d.takeCalls()}
 	if e.Begin {
 		e.Name, e.Task, e.Start = typ, task, d.now
-		if g.Extra == nil {
-			g.Extra = &timeline.Extra{}
-		}
-		g.Extra.Regions = append(g.Extra.Regions, timeline.Region{Type: typ, Task: task, Start: d.now})
+		extend(g)
+		g.Extra.Regions = append(g.Extra.Regions, *e)
 	} else {
 		last := len(g.Extra.Regions) - 1
 		r := g.Extra.Regions[last]
-		e.Name, e.Task, e.Start = r.Type, r.Task, r.Start
+		e.Name, e.Task, e.Start = r.Name, r.Task, r.Start
 		g.Extra.Regions = g.Extra.Regions[:last]
 	}
 	d.o.Region(e)
 }
 
 func (d *driver) label(g *timeline.Goroutine, l string) {
-	if g.Extra == nil {
-		g.Extra = &timeline.Extra{}
-	}
+	extend(g)
 	g.Extra.Label = l
 	d.o.Label(g, d.now)
 }
@@ -200,13 +196,19 @@ func openRanges(g *timeline.Goroutine) (names []string) {
 }
 
 func setRanges(g *timeline.Goroutine, names []string) {
-	if g.Extra == nil {
-		g.Extra = &timeline.Extra{}
-	}
+	extend(g)
 	f := reflect.ValueOf(g.Extra).Elem().FieldByName("ranges")
 	rs := reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
 	rs.Set(reflect.MakeSlice(f.Type(), len(names), len(names)))
 	for i, n := range names {
 		*hidden[string](rs.Index(i), "name") = n
+	}
+}
+
+// extend makes g.Extra if it is nil.
+func extend(g *timeline.Goroutine) {
+	if g.Extra == nil {
+		f := reflect.ValueOf(&g.Extra).Elem()
+		f.Set(reflect.New(f.Type().Elem()))
 	}
 }

@@ -145,7 +145,8 @@ func TestOneGoroutineInManyBoxes(t *testing.T) {
 	const n = 100
 	for round := range 2 {
 		for i := range n {
-			g.Extra = &timeline.Extra{Label: fmt.Sprintf("label %d", (i+round*7)%n)}
+			extend(g)
+			g.Extra.Label = fmt.Sprintf("label %d", (i+round*7)%n)
 			d.o.Label(g, d.now)
 			d.at(d.now + 10)
 		}

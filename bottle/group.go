@@ -97,7 +97,7 @@ func single(g *timeline.Goroutine) string {
 
 func region(g *timeline.Goroutine) string {
 	if regions := g.Regions(); len(regions) > 0 {
-		return regions[len(regions)-1].Type
+		return regions[len(regions)-1].Name
 	}
 	return "(no region)"
 }

@@ -25,10 +25,14 @@ func village(opt Options) *Graph {
 	inMain := &timeline.Creator{Func: "main.main"}
 	ofRequest := &timeline.Creator{Func: "main.main", Task: "request"}
 	add(&timeline.Goroutine{ID: 2, Func: "main.(*Pool).worker", By: ofRequest})
-	add(&timeline.Goroutine{ID: 4, Func: "main.(*Pool).worker", By: ofRequest,
-		Extra: &timeline.Extra{Regions: []timeline.Region{{Type: "outer", Task: "refresh"}, {Type: "inner"}}}})
-	add(&timeline.Goroutine{ID: 8, Func: "main.reader", By: &timeline.Creator{Func: "main.(*Pool).worker"},
-		Extra: &timeline.Extra{Regions: []timeline.Region{{Type: "outer", Task: "refresh"}}}})
+	inRegions := func(g *timeline.Goroutine, regions ...timeline.Span) {
+		extend(g)
+		g.Extra.Regions = regions
+		add(g)
+	}
+	outer := timeline.Span{Name: "outer", Task: "refresh"}
+	inRegions(&timeline.Goroutine{ID: 4, Func: "main.(*Pool).worker", By: ofRequest}, outer, timeline.Span{Name: "inner"})
+	inRegions(&timeline.Goroutine{ID: 8, Func: "main.reader", By: &timeline.Creator{Func: "main.(*Pool).worker"}}, outer)
 	add(&timeline.Goroutine{ID: 16})
 	add(&timeline.Goroutine{ID: 32, Func: "runtime.bgsweep", Kind: timeline.GC, By: &timeline.Creator{Func: "runtime.main"}})
 	add(&timeline.Goroutine{ID: 64, Func: "runtime/trace.Start.func1", Kind: timeline.Tracer, By: inMain})

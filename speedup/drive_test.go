@@ -180,14 +180,12 @@ func (p *player) region(g *timeline.Goroutine, a act) {
 	if e.Begin {
 		typ, task, _ := strings.Cut(a.what[1:], "@")
 		e.Name, e.Task, e.Start = typ, task, a.at
-		if g.Extra == nil {
-			g.Extra = &timeline.Extra{}
-		}
-		g.Extra.Regions = append(g.Extra.Regions, timeline.Region{Type: typ, Task: task, Start: a.at})
+		extend(g)
+		g.Extra.Regions = append(g.Extra.Regions, *e)
 	} else {
 		last := len(g.Extra.Regions) - 1
 		r := g.Extra.Regions[last]
-		e.Name, e.Task, e.Start = r.Type, r.Task, r.Start
+		e.Name, e.Task, e.Start = r.Name, r.Task, r.Start
 		g.Extra.Regions = g.Extra.Regions[:last]
 	}
 	for _, o := range p.observers {
@@ -217,9 +215,7 @@ func setState(g *timeline.Goroutine, s timeline.State, w timeline.Wait) {
 }
 
 func setAssist(g *timeline.Goroutine, on bool) {
-	if g.Extra == nil {
-		g.Extra = &timeline.Extra{}
-	}
+	extend(g)
 	f := reflect.ValueOf(g.Extra).Elem().FieldByName("ranges")
 	rs := reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
 	n := 0
@@ -295,5 +291,13 @@ func checkSums(t testing.TB, a *account) {
 	}
 	if len(a.Windows) > 0 && (whole.Time != a.Time || whole.Solo != a.Solo || whole.Wall != a.Wall || whole.Idle != a.Idle || whole.Company != a.Company) {
 		t.Errorf("the windows sum to %v, the whole is %v", whole.Time, a.Time)
+	}
+}
+
+// extend makes g.Extra if it is nil.
+func extend(g *timeline.Goroutine) {
+	if g.Extra == nil {
+		f := reflect.ValueOf(&g.Extra).Elem()
+		f.Set(reflect.New(f.Type().Elem()))
 	}
 }

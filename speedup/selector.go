@@ -44,7 +44,7 @@ var everyWorker = selector{name: everyone, match: func(g *timeline.Goroutine) bo
 
 // byRegions selects goroutines while they are in a user region that matches or, if they stay, from
 // then on. Package granularity logs the tasks of a pool as regions of a user task.
-func byRegions(name string, stays bool, match func(timeline.Region) bool) selector {
+func byRegions(name string, stays bool, match func(timeline.Span) bool) selector {
 	return selector{name: name, stays: stays, match: func(g *timeline.Goroutine) bool { return slices.ContainsFunc(g.Regions(), match) }}
 }
 
@@ -81,9 +81,9 @@ func parseSelector(s string) (selector, error) {
 	case pool == "" || region == "":
 		return selector{}, fmt.Errorf("workers %q: a name is missing", s)
 	case isPool:
-		return byRegions(s, true, func(r timeline.Region) bool { return r.Task == pool }), nil
+		return byRegions(s, true, func(r timeline.Span) bool { return r.Task == pool }), nil
 	case isRegion:
-		return byRegions(s, false, func(r timeline.Region) bool { return r.Type == region }), nil
+		return byRegions(s, false, func(r timeline.Span) bool { return r.Name == region }), nil
 	}
 	names := strings.Split(s, ",")
 	for i := range names {

@@ -121,12 +121,12 @@ func (r *replay) region(e *Span) {
 	if e.Begin {
 		e.Start = e.Time
 		x := e.G.extra()
-		x.Regions = append(x.Regions, Region{e.Name, e.TaskID, e.Task, e.Start})
+		x.Regions = append(x.Regions, *e)
 	} else if n := len(e.G.Regions()); n > 0 {
 		// Regions nest; the runtime does not let them end out of order.
 		x := e.G.Extra
 		o := x.Regions[n-1]
-		e.Name, e.TaskID, e.Task, e.Start = o.Type, o.TaskID, o.Task, o.Start
+		e.Name, e.TaskID, e.Task, e.Start = o.Name, o.TaskID, o.Task, o.Start
 		x.Regions = x.Regions[:n-1]
 	}
 	r.showSpan(e, Observer.Region)

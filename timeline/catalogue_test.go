@@ -381,7 +381,7 @@ func (sp *spotter) Transition(tr *Transition) {
 	if len(tr.G.Regions()) == 0 {
 		return
 	}
-	s, ok := sp.scenes[tr.G.Regions()[0].Type]
+	s, ok := sp.scenes[tr.G.Regions()[0].Name]
 	if !ok || tr.State == Running {
 		return
 	}

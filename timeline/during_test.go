@@ -184,7 +184,7 @@ type endsInRegion struct {
 func (o *endsInRegion) Transition(t *Transition) {
 	if !t.To.Alive() {
 		for _, r := range t.G.Regions() {
-			o.types[r.Type] = true
+			o.types[r.Name] = true
 		}
 	}
 }

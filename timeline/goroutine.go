@@ -74,8 +74,8 @@ type Goroutine struct {
 
 	// By is where it was started, nil if unknown. Goroutines share it. See Creator.
 	By *Creator
-	// Extra has what few goroutines have; nil if it has nothing of that.
-	Extra *Extra
+	// Extra has what few goroutines have; nil if it has nothing of that. See Label and Regions.
+	Extra *extras
 
 	cur   interval
 	start *start // nil until Start is known
@@ -103,22 +103,22 @@ type basis struct {
 	site *Frame // the place where it was started; nil if unknown
 }
 
-// Extra holds the fields that few goroutines need; there may be millions of goroutines.
-type Extra struct {
+// extras holds the fields that few goroutines need; there may be millions of goroutines.
+type extras struct {
 	// Label is the runtime's name of the current work of a mark worker, such as "GC
 	// (dedicated)".
 	Label string
-	// Regions are the open regions (runtime/trace.Region), outermost first.
-	Regions []Region
+	// Regions are the beginnings of the open regions (runtime/trace.Region), outermost first.
+	Regions []Span
 
 	ranges   []openRange
 	launcher string // the launcher in which the goroutine is while it does nothing else
 }
 
 // extra returns g.Extra, which it allocates if necessary.
-func (g *Goroutine) extra() *Extra {
+func (g *Goroutine) extra() *extras {
 	if g.Extra == nil {
-		g.Extra = &Extra{}
+		g.Extra = &extras{}
 	}
 	return g.Extra
 }
@@ -132,14 +132,6 @@ type interval struct {
 	reason *string // nil if there is none
 	stack  *Stack
 	thread int64
-}
-
-// Region is an open user region.
-type Region struct {
-	Type   string
-	TaskID uint64
-	Task   string // the type of the task; "" if there is none or it is unknown
-	Start  Time
 }
 
 type openRange struct {
@@ -208,7 +200,8 @@ func (g *Goroutine) Creator() *Creator {
 
 var unknownCreator Creator // never written
 
-// Label returns Extra.Label, or "".
+// Label returns the runtime's name of the current work of a mark worker, such as "GC (dedicated)",
+// or "".
 func (g *Goroutine) Label() string {
 	if g.Extra == nil {
 		return ""
@@ -216,8 +209,8 @@ func (g *Goroutine) Label() string {
 	return g.Extra.Label
 }
 
-// Regions returns Extra.Regions, or nil.
-func (g *Goroutine) Regions() []Region {
+// Regions returns the beginnings of the open user regions, outermost first.
+func (g *Goroutine) Regions() []Span {
 	if g.Extra == nil {
 		return nil
 	}

@@ -346,7 +346,7 @@ func (g *gate) exits(of *Goroutine) {
 		return
 	}
 	for _, region := range of.Regions() {
-		if region.Type == g.name && region.Start != 0 {
+		if region.Name == g.name && region.Start != 0 {
 			g.turn(false)
 		}
 	}
