@@ -548,6 +548,9 @@ func (d *diagnosis) mergeCalls() {
 	}
 }
 
+// fewTurns is the number of hand-overs from which goroutines take turns.
+const fewTurns = 5
+
 // mergeTurns makes a hand-over of two groups that alternate: each waits while the other runs alone.
 func (d *diagnosis) mergeTurns() {
 	for i, a := range d.causes {
@@ -583,7 +586,7 @@ func (d *diagnosis) mergeCycle() {
 				took, turns = took+r.Time, turns+r.Count
 			}
 		}
-		return turns < 10 || took < (c.lost-d.timesOf(c)[ledger.NoWork])/2 || d.boxes[c.name] == nil
+		return turns < fewTurns || took < (c.lost-d.timesOf(c)[ledger.NoWork])/2 || d.boxes[c.name] == nil
 	})
 	var ran, sum, most time.Duration
 	for _, c := range cycle {
@@ -599,11 +602,11 @@ func (d *diagnosis) mergeCycle() {
 	}
 }
 
-// startsOf returns the cause that the goroutines of a group are too short to start them; nil if they
-// are not. To hand work over is then to start them.
+// startsOf returns the cause that the goroutines of a group, or those that it starts, are too short;
+// nil if they are not. To hand work over is then to start them.
 func (d *diagnosis) startsOf(group string) *cause {
 	for _, c := range d.causes {
-		if c.kind == Tiny && slices.Contains(c.groups, group) {
+		if c.kind == Tiny && slices.ContainsFunc(c.groups, func(tiny string) bool { return tiny == group || d.startedBy[tiny][group] }) {
 			return c
 		}
 	}
@@ -615,20 +618,23 @@ func (d *diagnosis) startsOf(group string) *cause {
 func (d *diagnosis) mergePieces() {
 	var alone []*cause
 	into := d.byKey[key{kind: HandOver}]
-	sum := time.Duration(0) // of alone, less that of the hand-overs
+	sum, pinned := time.Duration(0), false // of alone, less that of the hand-overs
 	if into != nil {
 		sum -= into.lost
 	}
 	for _, c := range d.causes {
-		if c.kind == Serial && c.lost < time.Duration(c.count)*shortRunning && !slices.Contains(d.l.Pinned, c.name) {
+		if c.kind == Serial && c.lost < time.Duration(c.count)*shortRunning {
 			if _, tiny := d.tinyPiece(c.name); tiny {
 				alone = append(alone, c)
 				sum += c.lost
+				pinned = pinned || slices.Contains(d.l.Pinned, c.name)
 			}
 		}
 	}
 	name := ""
-	if sum > 0 {
+	if pinned {
+		into = d.causeOf(key{kind: HandOver})
+	} else if sum > 0 {
 		most := slices.MaxFunc(alone, func(a, b *cause) int { return cmp.Or(cmp.Compare(a.lost, b.lost), cmp.Compare(b.name, a.name)) })
 		name = most.name
 	} else if into != nil && d.timesOf(into)[ledger.Scheduler] > into.lost/2 {
@@ -646,6 +652,14 @@ func (d *diagnosis) mergePieces() {
 	for _, c := range alone {
 		if into != nil {
 			into.take(c)
+		}
+	}
+	if handed := d.byKey[key{kind: HandOver}]; handed != nil {
+		for r := range d.rowsOf(handed) {
+			if starts := d.startsOf(d.called(r.Group)); starts != nil && starts.lost > handed.lost {
+				starts.take(handed)
+			}
+			break // the largest
 		}
 	}
 }
@@ -720,15 +734,16 @@ func (d *diagnosis) mergeSites(kind verdict.Kind) {
 const severalPlaces = "several places"
 
 // mostlyWaits reports whether most of the idle time of c, which ran alone, passed until goroutines of
-// other ran, which had waited for c. It does not count processors that had no others to run.
+// other ran, which had often waited for c. It does not count processors that had no others to run.
 func (d *diagnosis) mostlyWaits(c, other *cause) bool {
 	var sum time.Duration
+	var turns int64
 	for r := range d.rowsOf(c) {
 		if r.Group == other.name && (r.Waker == c.name || r.Category == ledger.WakeUp) {
-			sum += r.Time
+			sum, turns = sum+r.Time, turns+r.Count
 		}
 	}
-	return sum > 0 && sum >= (c.lost-d.timesOf(c)[ledger.NoWork])/2
+	return turns >= fewTurns && sum >= (c.lost-d.timesOf(c)[ledger.NoWork])/2
 }
 
 // mergeHeld adds to a lock what its owners waited for, such as sleeps, if that was mostly while

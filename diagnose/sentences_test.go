@@ -476,6 +476,11 @@ func TestSentences(t *testing.T) {
 			advice: "They ran 111 ms after they were woken, on average: longer than it takes to wake a thread, so other programs may have used the processors, or there are fewer than GOMAXPROCS. Hand over less often: do more for each message, or let one goroutine do both parts."},
 		{rows: []ledger.Row{idle(ledger.WakeUp, "chan-receive", ledger.None, time.Second)}, change: func(r *diagnose.Results) { r.Ledger.Pinned = []string{"main.take"} },
 			sentence: handOver + "; main.take always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake."},
+		{rows: []ledger.Row{idle(ledger.WakeUp, "chan-receive", ledger.None, 900*ms), often(turn("main.main", "main.take", 100*ms), 9000)}, boxes: []bottle.Box{box("main.take", 1, 20*ms, 1)}, // for some of these
+			waits:    []contention.Wait{{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: "main.take", Stack: stackOf("main.take", 3)}, Contentions: 9000, Parks: 9000}},
+			change:   func(r *diagnose.Results) { r.Ledger.Pinned = []string{"main.take"} },
+			sentence: "Handing over: processors were idle for 50% of the capacity until goroutines ran that others had woken (9,009 times), most for main.take (45%) and main.main (5%); main.take always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.",
+			advice:   "They ran 50 ms after they were woken, on average. Do without LockOSThread where no C library needs it, or do more for each message."},
 		{rows: []ledger.Row{idle(ledger.WakeUp, "chan-receive", ledger.None, time.Second)}, change: func(r *diagnose.Results) { r.Ledger.Slices = 500_000 },
 			sentence: handOver + "; goroutines ran for only 2 µs at a time."},
 		{rows: []ledger.Row{idle(ledger.Scheduler, "chan-receive", "", 900*ms), idle(ledger.WakeUp, "chan-receive", ledger.None, 100*ms)},
@@ -529,6 +534,18 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{often(turn("main.take", "main.work", 300*ms), 10_000), often(turn("main.work", "main.take", 280*ms), 10_000), {Category: ledger.NoWork, Beside: "main.take", Time: 400 * ms, Count: 1}, {Category: ledger.NoWork, Beside: "main.work", Time: 400 * ms, Count: 1}},
 			change:   func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 3, 3*time.Second },
 			sentence: "Handing over: processors were idle for 46% of the capacity until goroutines ran that others had woken, or had none to run (20,002 times), most for main.take (10%) and main.work (9%)."},
+		// Two phases of a program are no turns.
+		{rows: []ledger.Row{often(turn("main.take", "main.work", 300*ms), 2), often(turn("main.work", "main.take", 280*ms), 2), ran("main.take", 280*ms, 30), ran("main.work", 300*ms, 30)},
+			boxes:    []bottle.Box{box("main.take", 1, 280*ms, 1), box("main.work", 1, 300*ms, 1)},
+			sentence: "While main.work ran alone, the other processors had nothing to do: 15% of the capacity.",
+			advice:   "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."},
+		// Each of a few goroutines sends one result to the one that started them.
+		{rows: []ledger.Row{often(turn("main.main", "main.work", 300*ms), 2)}, boxes: []bottle.Box{box("main.work", 2, 1700*ms, 1.4), box("main.main", 1, 0, 1)}, change: goroutines("main.work", 2, 850*ms),
+			sentence: "Uneven work: 15% of the capacity was idle while the last of the 2 main.work ran.",
+			advice:   "Divide the work into more, smaller pieces, or let goroutines that are done take over."},
+		{rows: []ledger.Row{often(turn("main.main", "main.work", 300*ms), 200)}, boxes: []bottle.Box{box("main.work", 2, 1700*ms, 1.4), box("main.main", 1, 0, 1)}, change: goroutines("main.work", 2, 850*ms), // many results
+			sentence: "While main.work ran, and no others, the other processors had nothing to do: 15% of the capacity.",
+			advice:   "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."},
 		// Of many goroutines that Broadcast wakes, few have anything to do.
 		{rows: []ledger.Row{broadcast(time.Second), {Category: ledger.Code, Group: "main.take", Site: placeOf("main.take", 3), Time: 900 * ms, Count: 600_000}},
 			sentence: "While main.work ran alone, the other processors had nothing to do: 50% of the capacity.",
@@ -739,10 +756,15 @@ func TestSentences(t *testing.T) {
 		// A timer that cancels a context does so for those that wait for it.
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "context.WithDeadlineCause.func2", Wait: "created", Beside: ledger.None, Time: 1200 * ms, Count: 9}},
 			pairs:    pair(contention.SelectKind, stackOf("main.take", 3), "context.WithDeadlineCause.func2"),
+			boxes:    []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 1, Sites: map[string][]bottle.Site{"select": {{Func: "main.take", File: "/src/main.go", Line: 3, Time: time.Second}}}}},
 			sentence: "Waiting for a timer at main.take main.go:3 left 60% of the capacity idle."},
 		{rows: []ledger.Row{idle(ledger.Outside, "created", ledger.None, 1200*ms)}, // for which others wait
 			sentence: "Waiting for timers that start goroutines (time.AfterFunc) left 60% of the capacity idle, most for main.take (60%).",
 			advice:   "A timer sets the pace there (a ticker, a rate limiter, time.After, a deadline), not the processors: shorten it, do more each time or, if it polls, wait for what is expected instead."},
+		// The threads of short calls had no processor for a while.
+		{rows: []ledger.Row{calls(placeOf("main.read", 3), 600*ms), {Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.read", 3), Wait: "syscall", Beside: ledger.None, Time: 400 * ms, Count: 20}},
+			sentence: "System calls at main.read main.go:3 held processors for 30% of the capacity, and left 20% idle (600,000 calls of 1 µs).",
+			advice:   "Make fewer, larger calls: a buffer does that for writes and reads."},
 		// A server beside a program that mostly computes.
 		{rows: []ledger.Row{{Category: ledger.Outside, Group: "net/http.(*conn).serve", Site: placeOf("net/http.(*connReader).Read", 3), Wait: "network", Beside: ledger.None, Time: 200 * ms, Count: 9}},
 			sentence: "Waiting for requests from the network left 10% of the capacity idle."},

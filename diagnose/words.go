@@ -149,7 +149,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		}
 	case Sleep:
 		f.Title, f.Advice = idles("Sleeping", at, lost, d.times(c, "time", "times")), "Wait for what is expected instead of sleeping, or have more of it under way at a time."
-		if others := d.othersWait(&f, top); others != "" {
+		if others := d.othersWait(&f, c); others != "" {
 			f.Advice = others + "have more of it under way at a time, or shorten it."
 		}
 	case Timer:
@@ -159,7 +159,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			f.Where = d.hotPlaces(top.Group)
 		}
 		f.Advice = "A timer sets the pace there (a ticker, a rate limiter, time.After, a deadline), not the processors: shorten it, do more each time or, if it polls, wait for what is expected instead."
-		if others := d.othersWait(&f, top); others != "" {
+		if others := d.othersWait(&f, c); others != "" {
 			f.Advice = others + "if it is not meant to set their pace, have more of it under way at a time, or shorten it."
 		} else if c.waits == 1 {
 			f.Advice = "A deadline or a timer ended it, not the program." + d.stuck(&f, c)
@@ -222,10 +222,11 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 
 // othersWait begins the advice on a wait that is not for the processors, if others wait for those
 // that wait there, and adds the place of these to the finding; or else it returns "".
-func (d *diagnosis) othersWait(f *verdict.Finding, top *ledger.Row) string {
+func (d *diagnosis) othersWait(f *verdict.Finding, c *cause) string {
+	top := &d.l.Rows[c.rows[0]]
 	by := d.servedBy(top.Group)
 	n := d.waitedFrom(by.place)
-	if !d.own(by.place) || by.place == top.Site || n < 0.5 {
+	if !d.own(by.place) || by.place == top.Site || by.place == c.place || n < 0.5 {
 		return ""
 	}
 	f.Where = slices.Insert(f.Where, min(1, len(f.Where)), by.place)
@@ -515,7 +516,7 @@ func (d *diagnosis) opened() string {
 // buffer makes fewer of those that read or write; a file or directory has its own of most others.
 func (d *diagnosis) fewerCalls(c *cause) string {
 	r := d.calls(c)
-	waits := c.kind == Syscalls && c.blocked > (c.lost-c.alone-c.blocked)/2
+	waits := c.kind == Syscalls && c.blocked > (c.lost-c.alone-c.blocked)/2 && c.lost-c.alone > time.Duration(c.count)*leastRetake
 	switch {
 	case r != nil && writesOut(r):
 		return moreCalls(r)
@@ -971,7 +972,7 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 		}
 		return
 	}
-	if b := d.boxes[c.name]; b != nil && b.SelfParallelism > 1.5 && d.computes(c.name) && d.mostly(c, func(r *ledger.Row) bool { return r.Waker == "" }) {
+	if d.waitsForLast(c) {
 		f.Where = nil
 		d.uneven(f, c, lost)
 		return
@@ -992,6 +993,24 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 		f.Advice = fmt.Sprintf("What %s started took %s of the time for which they ran. ", starter, format.Percent(ran, whole))
 	}
 	f.Advice += d.herd(c) + "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."
+}
+
+// waitsForLast reports whether goroutines of a group compute, several at a time, and processors were
+// idle until the last of them were done: what ran then had not waited, or had started them and waited
+// for no more of their messages than there are goroutines.
+func (d *diagnosis) waitsForLast(c *cause) bool {
+	b := d.boxes[c.name]
+	if b == nil || !d.computes(c.name) || b.SelfParallelism <= 1.25 {
+		return false
+	}
+	joins := int64(0)
+	return d.mostly(c, func(r *ledger.Row) bool {
+		started := r.Waker == c.name && d.startedBy[c.name][r.Group] && r.Group != c.name
+		if started {
+			joins += r.Count
+		}
+		return r.Waker == "" && b.SelfParallelism > 1.5 || started
+	}) && joins <= int64(b.Goroutines)
 }
 
 // oneByOne reports whether a group of goroutines, none of which ran for most of the time, ran one at
