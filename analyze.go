@@ -52,6 +52,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/critical"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/criticalpath"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	limits "github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/internal/tracetasks"
@@ -221,7 +222,7 @@ type analyses struct {
 func newAnalyses(opt *Options) *analyses {
 	a := &analyses{opt: opt}
 	if opt.Want.has(WantPaths) {
-		paths := critical.NewObserver(opt.PathStacks)
+		paths := criticalpath.NewObserver(opt.PathStacks)
 		a.paths = paths.Profile
 		a.follow = func(of *tracetasks.Options) timeline.Observer {
 			of.Begins, of.Ends = paths.TaskBegins, paths.TaskEnds

@@ -18,25 +18,21 @@
 //		"log"
 //		"os"
 //
-//		"github.com/bottleneck-go/bottleneck/critical"
-//		"github.com/bottleneck-go/bottleneck/timeline"
+//		"github.com/bottleneck-go/bottleneck"
 //	)
 //
 //	func main() {
-//		o := critical.NewObserver(false)
-//		if _, err := timeline.Read(context.Background(), os.Stdin, timeline.Options{}, o); err != nil {
+//		opt := bottleneck.Options{Want: bottleneck.WantPaths}
+//		r, err := bottleneck.Analyze(context.Background(), os.Stdin, opt)
+//		if err != nil {
 //			log.Fatal(err)
 //		}
-//		for _, p := range o.Profile().Paths {
-//			for _, r := range p.Rows {
-//				fmt.Println(p.Class, r.Time, r.What, r.Site)
+//		for _, p := range r.Paths.Paths {
+//			for _, row := range p.Rows {
+//				fmt.Println(p.Class, row.Time, row.What, row.Site)
 //			}
 //		}
 //	}
-//
-// An [Observer] adds a fifth to the time of a pass with the graph and the tasks (BenchmarkObserver).
-// It takes at most 32 MB besides the rows, of which there are at most 16,384, and 40 bytes for each
-// live goroutine.
 package critical
 
 import (
@@ -76,9 +72,6 @@ func Kinds() []string {
 // Program is the class of the path of the whole program.
 const Program = "[program]"
 
-// others is the group and the class of what exceeds a limit.
-const others = "(others)"
-
 // Row is a part of a path.
 type Row struct {
 	What string `json:"what"` // one of the kinds
@@ -104,7 +97,7 @@ type Path struct {
 	Longest time.Duration `json:"longest"`
 	// Rows sum to Elapsed, largest first.
 	Rows []Row `json:"rows"`
-	// Stacks divide Rows by call chain. They are set only if [NewObserver] was asked for them,
+	// Stacks divide Rows by call chain. They are set only with bottleneck.Options.PathStacks,
 	// and are not part of the JSON form.
 	Stacks []Row `json:"-"`
 }
@@ -241,14 +234,14 @@ func Merge(profiles ...*Profile) (*Profile, error) {
 	if out == nil {
 		return nil, errors.New("critical: merging: there is no profile")
 	}
-	out.sort()
+	out.Sort()
 	slices.Sort(out.Warnings)
 	out.Warnings = slices.Compact(out.Warnings)
 	return out, nil
 }
 
-// sort sorts paths and rows, independent of their previous order.
-func (p *Profile) sort() {
+// Sort sorts paths and rows, independent of their previous order.
+func (p *Profile) Sort() {
 	rank := func(p *Path) int {
 		if p.Class == Program {
 			return 0

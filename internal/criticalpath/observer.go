@@ -1,4 +1,10 @@
-package critical
+// Package criticalpath follows the critical paths in an execution trace: package critical describes
+// them.
+//
+// An [Observer] adds a fifth to the time of a pass with the graph and the tasks (BenchmarkObserver).
+// It takes at most 32 MB besides the rows, of which there are at most 16,384, and 40 bytes for each
+// live goroutine.
+package criticalpath
 
 import (
 	"fmt"
@@ -7,6 +13,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/bottleneck-go/bottleneck/critical"
 	"github.com/bottleneck-go/bottleneck/internal/byindex"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -56,12 +63,12 @@ type ending struct {
 
 // class sums the paths of tasks.
 type class struct {
-	Path
+	critical.Path
 	time map[int32]timeline.Time // by row
 }
 
 // NewObserver returns an observer for one pass. With stacks, paths have their call chains: see
-// [Path].Stacks.
+// critical.Path.Stacks.
 func NewObserver(stacks bool) *Observer {
 	o := &Observer{
 		tree:    tree{nodes: make([]node, 1, leastNodes), limit: leastNodes, least: leastNodes, most: mostNodes},
@@ -275,7 +282,7 @@ func (o *Observer) End(t timeline.Time) {
 	m := member{tip: o.end.tip, at: o.nodes[o.end.tip].end}
 	o.end.tip = 0
 	o.extendBy(&m, o.unknown)
-	o.book(Program, m.tip, o.nodes[0].end)
+	o.book(critical.Program, m.tip, o.nodes[0].end)
 	o.release(m.tip)
 }
 
@@ -300,6 +307,9 @@ func (o *Observer) TaskEnds(g *timeline.Goroutine, class string, stack *timeline
 	o.book(class, m.tip, begin)
 }
 
+// others is the group and the class of what exceeds a limit.
+const others = "(others)"
+
 // Limits of what is summed. Beyond them, rows are added up by kind, and classes under (others).
 const (
 	maxKeys    = 1 << 14
@@ -310,12 +320,12 @@ const (
 // book adds the path that ends with a node to a class.
 func (o *Observer) book(name string, tip int32, begin timeline.Time) {
 	c := o.classes[name]
-	if c == nil && len(o.classes) >= maxClasses && name != Program {
+	if c == nil && len(o.classes) >= maxClasses && name != critical.Program {
 		name = others
 		c = o.classes[name]
 	}
 	if c == nil {
-		c = &class{Path: Path{Class: name}, time: map[int32]timeline.Time{}}
+		c = &class{Path: critical.Path{Class: name}, time: map[int32]timeline.Time{}}
 		o.classes[name] = c
 	}
 	took := time.Duration(max(o.nodes[tip].end-begin, 0))
@@ -335,11 +345,11 @@ func (o *Observer) book(name string, tip int32, begin timeline.Time) {
 }
 
 // Profile returns the profile of the pass, once it has ended.
-func (o *Observer) Profile() *Profile {
-	p := &Profile{}
+func (o *Observer) Profile() *critical.Profile {
+	p := &critical.Profile{}
 	for _, c := range o.classes {
 		path := c.Path
-		at := map[Row]int{}
+		at := map[critical.Row]int{}
 		for row, t := range c.time {
 			r := o.keys.row(row)
 			if o.keys.stacks {
@@ -360,7 +370,7 @@ func (o *Observer) Profile() *Profile {
 	if o.forgot {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("Some paths are longer than the %s pieces that are kept: their oldest part is unattributed.", format.Count(o.most)))
 	}
-	p.sort()
+	p.Sort()
 	return p
 }
 
@@ -457,7 +467,7 @@ func (k *keys) find(of key) int32 {
 }
 
 // row returns a row without its time.
-func (k *keys) row(n int32) Row {
+func (k *keys) row(n int32) critical.Row {
 	of := &k.all[n]
-	return Row{What: Kinds()[of.what], Group: k.names[of.group], Site: of.site}
+	return critical.Row{What: critical.Kinds()[of.what], Group: k.names[of.group], Site: of.site}
 }

@@ -1,4 +1,4 @@
-package critical
+package criticalpath
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package critical
+package criticalpath
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/bottleneck-go/bottleneck/critical"
 	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/internal/tracetasks"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -26,7 +27,7 @@ type oracle struct {
 	lives   map[*timeline.Goroutine]*life
 	ends    []candidate
 	stopper int64
-	sums    map[string]map[Row]time.Duration
+	sums    map[string]map[critical.Row]time.Duration
 	elapsed map[string]time.Duration
 	longest map[string]time.Duration
 	count   map[string]int64
@@ -44,7 +45,7 @@ type life struct {
 type event struct {
 	seq   int
 	at    timeline.Time
-	row   Row
+	row   critical.Row
 	jump  *life
 	first bool
 }
@@ -58,7 +59,7 @@ type candidate struct {
 }
 
 func newOracle() *oracle {
-	return &oracle{lives: map[*timeline.Goroutine]*life{}, sums: map[string]map[Row]time.Duration{}, elapsed: map[string]time.Duration{}, longest: map[string]time.Duration{}, count: map[string]int64{}}
+	return &oracle{lives: map[*timeline.Goroutine]*life{}, sums: map[string]map[critical.Row]time.Duration{}, elapsed: map[string]time.Duration{}, longest: map[string]time.Duration{}, count: map[string]int64{}}
 }
 
 func placeOf(s *timeline.Stack) (p timeline.Place) {
@@ -69,7 +70,7 @@ func placeOf(s *timeline.Stack) (p timeline.Place) {
 }
 
 func (l *life) add(seq int, at timeline.Time, what string, s *timeline.Stack) {
-	l.events = append(l.events, event{seq: seq, at: at, row: Row{What: what, Group: l.group, Site: placeOf(s)}})
+	l.events = append(l.events, event{seq: seq, at: at, row: critical.Row{What: what, Group: l.group, Site: placeOf(s)}})
 }
 
 func (o *oracle) Begin(t timeline.Time, _ int) { o.begin = t }
@@ -84,7 +85,7 @@ func (o *oracle) Named(g *timeline.Goroutine, t timeline.Time) {
 	o.seq++
 	if l := o.lives[g]; l != nil {
 		if g.State() == timeline.Running {
-			l.add(o.seq, t, Running, nil)
+			l.add(o.seq, t, critical.Running, nil)
 		}
 		l.group = g.Name()
 	}
@@ -93,18 +94,18 @@ func (o *oracle) Named(g *timeline.Goroutine, t timeline.Time) {
 // waits are the kinds of waits that no goroutine of the program ends, and when the trace shows no
 // waker.
 var waits = map[timeline.Wait][2]string{
-	timeline.WaitNetwork:     {Network, Network},
-	timeline.WaitSleep:       {Timer, Timer},
-	timeline.WaitGC:          {Runtime, Runtime},
-	timeline.WaitRuntime:     {Runtime, Runtime},
-	timeline.WaitSelect:      {"", Timer},
-	timeline.WaitChanReceive: {"", Timer},
+	timeline.WaitNetwork:     {critical.Network, critical.Network},
+	timeline.WaitSleep:       {critical.Timer, critical.Timer},
+	timeline.WaitGC:          {critical.Runtime, critical.Runtime},
+	timeline.WaitRuntime:     {critical.Runtime, critical.Runtime},
+	timeline.WaitSelect:      {"", critical.Timer},
+	timeline.WaitChanReceive: {"", critical.Timer},
 }
 
 func (o *oracle) Transition(t *timeline.Transition) {
 	o.seq++
 	l := o.lives[t.G]
-	now, what, stack, by := t.End, Unattributed, t.Stack, (*life)(nil)
+	now, what, stack, by := t.End, critical.Unattributed, t.Stack, (*life)(nil)
 	if t.Waker != nil && t.Waker != t.G && t.Waker.State() == timeline.Running && t.Waker.Kind == timeline.Application {
 		by = o.lives[t.Waker]
 	}
@@ -115,7 +116,7 @@ func (o *oracle) Transition(t *timeline.Transition) {
 			by = nil
 		}
 		if by != nil {
-			by.add(o.seq, now, Running, t.WakerStack)
+			by.add(o.seq, now, critical.Running, t.WakerStack)
 		}
 		l.events = append(l.events, event{seq: o.seq, at: now, jump: by, first: true})
 		o.leave(l, t)
@@ -123,26 +124,26 @@ func (o *oracle) Transition(t *timeline.Transition) {
 	}
 	switch t.State {
 	case timeline.Running:
-		what, stack, l.ran = Running, t.G.Stack(), now
+		what, stack, l.ran = critical.Running, t.G.Stack(), now
 	case timeline.Runnable:
-		what = Scheduling
+		what = critical.Scheduling
 		if t.Wait == timeline.WaitCreated {
 			stack = t.G.Creator().Stack
 		}
 	case timeline.InC, timeline.InCDetached, timeline.InCUncounted:
-		what = C
+		what = critical.C
 	case timeline.Syscall, timeline.SyscallBlocked:
-		if what = Syscall; t.Wait == timeline.WaitCThread {
-			what = C
+		if what = critical.Syscall; t.Wait == timeline.WaitCThread {
+			what = critical.C
 		}
 	case timeline.Waiting:
 		switch w := waits[t.Wait]; {
 		case w[0] != "":
 			what = w[0]
 		case t.Waker != nil && t.Waker.Kind != timeline.Application:
-			what = Runtime
+			what = critical.Runtime
 		case by != nil:
-			by.add(o.seq, now, Running, t.WakerStack)
+			by.add(o.seq, now, critical.Running, t.WakerStack)
 			l.events = append(l.events, event{seq: o.seq, at: now, jump: by})
 			o.leave(l, t)
 			return
@@ -180,7 +181,7 @@ func (o *oracle) End(t timeline.Time) {
 		return cmp.Or(no(a.program)-no(b.program), no(!late(a))-no(!late(b)), no(a.running)-no(b.running), ran, cmp.Compare(a.id, b.id)) < 0
 	})
 	if len(o.ends) > 0 {
-		o.walk(Program, o.ends[0].life, o.ends[0].seq, o.begin, t)
+		o.walk(critical.Program, o.ends[0].life, o.ends[0].seq, o.begin, t)
 	}
 }
 
@@ -194,15 +195,15 @@ func (o *oracle) taskEnds(g *timeline.Goroutine, class string, stack *timeline.S
 	var what string
 	switch g.State() {
 	case timeline.Running:
-		what = Running
+		what = critical.Running
 	case timeline.Runnable:
-		what = Scheduling
+		what = critical.Scheduling
 	case timeline.Syscall, timeline.SyscallBlocked:
-		what = Syscall
+		what = critical.Syscall
 	case timeline.Waiting:
-		what = cmp.Or(waits[g.Wait()][0], Unattributed)
+		what = cmp.Or(waits[g.Wait()][0], critical.Unattributed)
 	default:
-		what = C
+		what = critical.C
 	}
 	if g.State() != timeline.Running {
 		stack = g.Stack()
@@ -214,12 +215,12 @@ func (o *oracle) taskEnds(g *timeline.Goroutine, class string, stack *timeline.S
 // walk adds up the path that ends with a life at an event.
 func (o *oracle) walk(class string, l *life, seq int, begin, now timeline.Time) {
 	if o.sums[class] == nil {
-		o.sums[class] = map[Row]time.Duration{}
+		o.sums[class] = map[critical.Row]time.Duration{}
 	}
 	o.elapsed[class] += time.Duration(now - begin)
 	o.longest[class] = max(o.longest[class], time.Duration(now-begin))
 	o.count[class]++
-	add := func(r Row, from timeline.Time) {
+	add := func(r critical.Row, from timeline.Time) {
 		if from = max(from, begin); now > from {
 			o.sums[class][r] += time.Duration(now - from)
 			now = from
@@ -238,7 +239,7 @@ func (o *oracle) walk(class string, l *life, seq int, begin, now timeline.Time) 
 			l, seq = e.jump, e.seq
 			i = upTo(l)
 		case e.first:
-			add(Row{What: Unattributed}, begin)
+			add(critical.Row{What: critical.Unattributed}, begin)
 		default:
 			add(e.row, l.events[i-1].at)
 			i--
@@ -248,7 +249,7 @@ func (o *oracle) walk(class string, l *life, seq int, begin, now timeline.Time) 
 
 // compareWith compares a profile with what the oracle finds. If the profile has forgotten a part,
 // it may have less time of each kind, but not more, except for what is unattributed.
-func (o *oracle) compareWith(t *testing.T, p *Profile) {
+func (o *oracle) compareWith(t *testing.T, p *critical.Profile) {
 	t.Helper()
 	if err := p.CheckValid(); err != nil {
 		t.Error(err)
@@ -268,7 +269,7 @@ func (o *oracle) compareWith(t *testing.T, p *Profile) {
 		for _, r := range path.Rows {
 			got := r.Time
 			r.Time = 0
-			if want := rows[r]; got != want && !(len(p.Warnings) > 0 && (got < want || r.What == Unattributed)) {
+			if want := rows[r]; got != want && !(len(p.Warnings) > 0 && (got < want || r.What == critical.Unattributed)) {
 				t.Errorf("%s: %v of %+v, want %v", path.Class, got, r, want)
 			}
 		}
@@ -290,7 +291,7 @@ func follow(o *Observer, truth *oracle) tracetasks.Options {
 func TestRecordedTraces(t *testing.T) {
 	var files []string
 	for _, pattern := range testenv.Some([]string{"small/*.trace*", "real/*.trace*"}) {
-		some, err := filepath.Glob(filepath.Join("..", "testdata", pattern))
+		some, err := filepath.Glob(filepath.Join("..", "..", "testdata", pattern))
 		if err != nil || len(some) < 6 {
 			t.Fatalf("%s: %d traces, %v", pattern, len(some), err)
 		}
@@ -479,7 +480,7 @@ func TestRandomSchedules(t *testing.T) {
 		schedule(seed, o, truth)
 		p := o.Profile()
 		if len(truth.ends) == 0 {
-			p.Paths = slices.DeleteFunc(p.Paths, func(p Path) bool { return p.Class == Program })
+			p.Paths = slices.DeleteFunc(p.Paths, func(p critical.Path) bool { return p.Class == critical.Program })
 		}
 		if o.forgot {
 			forgot++
