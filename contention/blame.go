@@ -196,24 +196,18 @@ func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags uint32) bool {
 	// The waiter is registered: the following code delays no other goroutine.
 	w.chain = s.capture(unsafe.Pointer(w))
 	w.g = s.goid()
-	w.begun(d.rest != 0)
+	w.begun()
 	w.account.firstSeen(w.chain, unsafe.Pointer(w))
 	st.info.flights.begin(w)
 	st.reconsider(w.start)
 	return true
 }
 
-// begun counts a wait that begins and was drawn, from a part of the waits if sampled is set.
-func (w *wait) begun(sampled bool) {
-	count := func(a *account) {
-		a.begun.Add(1)
-		if sampled {
-			a.session.markSampled()
-		}
-	}
-	count(w.account)
+// begun counts a wait that begins and was drawn.
+func (w *wait) begun() {
+	w.account.begun.Add(1)
 	for _, a := range w.more {
-		count(a)
+		a.begun.Add(1)
 	}
 }
 

@@ -84,7 +84,7 @@ func (c *Cond) Wait() {
 	w.enter(st, s)
 	var here byte
 	w.chain = s.capture(unsafe.Pointer(&here))
-	w.begun(false)
+	w.begun()
 	w.account.firstSeen(w.chain, unsafe.Pointer(&here))
 	c.recorded.Add(1)
 	c.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -257,6 +258,37 @@ func TestSampledTotalsAreExact(t *testing.T) {
 				checkTotals(t, wl, ops, p)
 			})
 		}
+	}
+}
+
+// TestAccuracyOfDrawnWaits: a profile is exact if each wait happened to be drawn, though not each
+// would have been.
+func TestAccuracyOfDrawnWaits(t *testing.T) {
+	waits := 0
+	for range 20 {
+		t.Run("", func(t *testing.T) {
+			collecting(t, Options{})
+			var mu Mutex
+			mu.state().drawn(2)
+			mu.Lock()
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				mu.Lock()
+				mu.Unlock()
+			})
+			time.Sleep(time.Millisecond) // a waiter that is not drawn shows nowhere
+			mu.Unlock()
+			wg.Wait()
+			p := Snapshot()
+			waits += len(p.Waits)
+			estimated := slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Flags&Estimated != 0 })
+			if (p.Accuracy == Sampled) != estimated {
+				t.Errorf("accuracy %s; rows %+v", p.Accuracy, p.Waits)
+			}
+		})
+	}
+	if waits == 0 {
+		t.Error("no goroutine waited")
 	}
 }
 
