@@ -485,6 +485,38 @@ func TestOthersWaitedForTheLock(t *testing.T) {
 	}
 }
 
+// Of workers that wait for one piece of work after the other, all can do as much.
+func TestEnoughForWorkers(t *testing.T) {
+	const ms = time.Millisecond
+	for waits, want := range map[int64]string{0: "up to 2 processors", 400: "up to 4 processors"} {
+		c := granularity.Class{Name: "main.work", Tasks: 4}
+		c.RunningNS.Add(uint64(700 * ms))
+		c.RunningNS.AddN(uint64(100*ms), 3)
+		l := &ledger.Ledger{Wall: time.Second, Procs: 1, Capacity: time.Second, Queue: 3 * time.Second, Queued: time.Second, Offered: []time.Duration{0, 0, 0, 0, 0, 0, time.Second},
+			Rows: []ledger.Row{{Category: ledger.Code, Group: "main.work", Site: placeOf("main.work", 9), Time: time.Second, Count: 400}}}
+		f := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.work", Goroutines: 4, Running: time.Second, Runnable: 3 * time.Second, SelfParallelism: 1}}},
+			Tasks:      &granularity.Profile{Source: granularity.SourceTrace, Of: granularity.OfGoroutines, Classes: []granularity.Class{c}, Wall: time.Second, Procs: 1},
+			Contention: &contention.Profile{Duration: time.Second, Waits: []contention.Wait{{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: "main.work", Stack: stackOf("main.work", 3)}, Contentions: waits, Parks: waits}}},
+		}).Findings[0]
+		if f.Kind != diagnose.OneProc || !strings.Contains(f.Advice, want) {
+			t.Errorf("%d waits: %s %s", waits, f.Title, f.Advice)
+		}
+	}
+}
+
+// What others wait for is at the place where it is done, not where most of the same goroutines ran.
+func TestPlacesOfWhatIsDoneOnce(t *testing.T) {
+	get, build := placeOf("main.get", 3), placeOf("main.build", 5)
+	f := diagnose.New((&made{rows: []ledger.Row{
+		{Category: ledger.Idle, Group: "main.serve", Site: get, Wait: "once", Beside: "main.serve", Time: time.Second, Count: 9},
+		{Category: ledger.Code, Group: "main.serve", Site: placeOf("main.serve", 9), Time: 800 * time.Millisecond, Count: 9},
+		{Category: ledger.Code, Group: "main.serve", Site: build, Callers: []timeline.Place{get}, Time: 200 * time.Millisecond, Count: 9},
+	}}).results(t)).Findings[0]
+	if len(f.Where) < 2 || f.Where[0] != get || f.Where[1] != build {
+		t.Errorf("%s %v", f.Title, f.Where)
+	}
+}
+
 // More processors than a goroutine leaves work for do not help.
 func TestEnoughBesideTheLongest(t *testing.T) {
 	const ms = time.Millisecond
@@ -958,7 +990,7 @@ func TestSemaphoreThatJoins(t *testing.T) {
 // smaller time for which one goroutine ran alone because of them.
 func TestTinyPiecesAreOneFinding(t *testing.T) {
 	const ms = time.Millisecond
-	for _, alone := range []time.Duration{0, 100 * ms} {
+	for alone, times := range map[time.Duration]int64{0: 0, 100 * ms: 90_000, 120 * ms: 900} {
 		wait := contention.Wait{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: "main.filter", Stack: stackOf("main.filter", 3)}, Waited: time.Second, Contentions: 900_000, Parks: 900_000}
 		m := &made{
 			rows: []ledger.Row{{Category: ledger.Scheduler, Group: "main.filter", Site: placeOf("main.filter", 3), Wait: "chan-receive", Waker: "main.filter", Time: 600 * ms, Count: 900_000},
@@ -967,7 +999,7 @@ func TestTinyPiecesAreOneFinding(t *testing.T) {
 			waits: []contention.Wait{wait},
 		}
 		if alone > 0 {
-			m.rows = append(m.rows, ledger.Row{Category: ledger.Idle, Group: "main.filter", Site: placeOf("main.filter", 3), Wait: "chan-receive", Waker: "main.filter", WakerSite: placeOf("main.filter", 4), Beside: "main.filter", Time: alone, Count: 90_000})
+			m.rows = append(m.rows, ledger.Row{Category: ledger.Idle, Group: "main.filter", Site: placeOf("main.filter", 3), Wait: "chan-receive", Waker: "main.filter", WakerSite: placeOf("main.filter", 4), Beside: "main.filter", Time: alone, Count: times})
 		}
 		found := diagnose.New(m.results(t)).Findings
 		if lost := 600*ms + alone; len(found) != 1 || found[0].Kind != diagnose.Tiny || found[0].Lost != lost {

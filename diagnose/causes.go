@@ -649,6 +649,9 @@ func (d *diagnosis) mergePieces() {
 			into.take(handed)
 		}
 	}
+	if into != nil && into.kind == pieces {
+		alone = append(alone, d.causeOf(key{kind: Serial, name: name}))
+	}
 	for _, c := range alone {
 		if into != nil {
 			into.take(c)
@@ -1266,7 +1269,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	}
 	nothing := ran == ledger.None || strings.HasPrefix(ran, "GC (") // of the program ran
 	switch {
-	case nothing && (strings.HasPrefix(r.Waker, "GC (") || strings.HasPrefix(r.Waker, "runtime.gc")):
+	case nothing && (strings.HasPrefix(r.Waker, "GC (") || strings.HasPrefix(r.Waker, "runtime.gc")), ran != ledger.None && nothing && r.Category == ledger.Idle && r.Group == "":
 		return key{kind: Collector}, true
 	case nothing && r.Category == ledger.NoWork:
 		return key{kind: NoWork}, true

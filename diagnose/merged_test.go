@@ -202,6 +202,11 @@ func TestRowsMayConcernOtherGoroutines(t *testing.T) {
 			{Category: ledger.GCWorker, Group: "GC (dedicated)", Time: 800 * ms, Count: 9},
 			{Category: ledger.NoWork, Beside: "GC (dedicated)", Time: 600 * ms, Count: 1},
 		}, diagnose.Collector, "workers 40%, assists 0%, world stopped 0%, waits for it 0%", 800 * ms},
+		{"the collector ran alone, until nothing waited for it", []ledger.Row{
+			{Category: ledger.Code, Group: "main.work", Site: at, Time: 600 * ms, Count: 9},
+			{Category: ledger.GCWorker, Group: "GC (dedicated)", Time: 800 * ms, Count: 9},
+			{Category: ledger.Idle, Beside: "GC (dedicated)", Time: 600 * ms, Count: 9},
+		}, diagnose.Collector, "workers 40%, assists 0%, world stopped 0%, waits for it 30%", 1400 * ms},
 		{"short calls, some of them long", []ledger.Row{
 			{Category: ledger.Code, Group: "main.work", Site: at, Time: 1100 * ms, Count: 9},
 			{Category: ledger.Syscall, Group: "main.work", Site: at, Time: 500 * ms, Count: 500_000},

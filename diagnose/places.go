@@ -221,7 +221,7 @@ func (d *diagnosis) servedBy(group string) served {
 			others += w.Contentions
 		}
 	}
-	if others < own/10 { // such as one that waits at the end until a server is closed
+	if others < min(own/10, 10) { // such as one that waits at the end until a server is closed
 		sums = nil
 	}
 	if g := d.ran[group].started; len(sums) == 0 && g != nil && !symbol.IsProgram(group, "") {

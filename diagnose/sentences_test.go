@@ -715,6 +715,13 @@ func TestSentences(t *testing.T) {
 			boxes:    []bottle.Box{box("main.take", 1, 0, 1), {Kind: bottle.Application, Group: "main.work", Goroutines: 4, Sites: map[string][]bottle.Site{"chan-send": {{Func: "main.send", File: "/src/main.go", Line: 8, Time: 3 * time.Second}}}}},
 			sentence: "Sleeping at main.take main.go:3 left 55% of the capacity idle.",
 			advice:   "Others wait for that at main.send main.go:8 (3.00 on average): have more of it under way at a time, or shorten it."},
+		// Of many goroutines that wait for messages, one sleeps, for which the sender waits.
+		{rows: []ledger.Row{idle(ledger.Outside, "sleep", ledger.None, 1300*ms)},
+			waits:    []contention.Wait{{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: "main.take", Stack: stackOf("main.take", 2)}, Contentions: 8000}},
+			pairs:    []contention.Wait{{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.work", Stack: stackOf("main.send", 8)}, Owner: contention.Party{Group: "main.take", Stack: stackOf("main.take", 2)}, Blamed: time.Second, Contentions: 400}},
+			boxes:    []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 20, Waiting: map[string]time.Duration{"chan-receive": 19 * time.Second}, Sites: map[string][]bottle.Site{"chan-receive": {{Func: "main.take", File: "/src/main.go", Line: 2, Time: 19 * time.Second}}}}, {Kind: bottle.Application, Group: "main.work", Goroutines: 1, Sites: map[string][]bottle.Site{"chan-send": {{Func: "main.send", File: "/src/main.go", Line: 8, Time: time.Second}}}}},
+			sentence: "Sleeping at main.take main.go:3 left 65% of the capacity idle.",
+			advice:   "Others wait for that at main.send main.go:8 (1.00 on average): have more of it under way at a time, or shorten it."},
 		{rows: []ledger.Row{idle(ledger.Outside, "select", ledger.None, 1100*ms)},
 			pairs:    []contention.Wait{{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.work", Stack: stackOf("main.send", 8)}, Owner: contention.Party{Group: "main.take", Stack: stackOf("main.take", 2)}, Blamed: 3 * time.Second, Contentions: 9}},
 			boxes:    []bottle.Box{box("main.take", 1, 0, 1), {Kind: bottle.Application, Group: "main.work", Goroutines: 4, Sites: map[string][]bottle.Site{"chan-send": {{Func: "main.send", File: "/src/main.go", Line: 8, Time: 3 * time.Second}}}}},

@@ -65,7 +65,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 			}
 			f.Title = once + ": p" + f.Title[1:]
 		}
-		f.Where = append(f.Where[:min(len(f.Where), 1)], d.hotPlaces(c.name)...)
+		f.Where = append(f.Where[:min(len(f.Where), 1)], d.placesUnder(c)...)
 		f.Advice = "Divide that among goroutines, begin it earlier, or let the others do other work until it is done."
 	case Imbalance:
 		f.Where = d.places(c.place)
@@ -553,6 +553,17 @@ func writesOut(r *ledger.Row) bool {
 // byName are parts of the names of system calls that find, open, describe and change files and
 // directories.
 var byName = []string{"open", "creat", "close", "stat", "dir", "dents", "link", "rename", "chmod", "chown", "utime", "access", "truncate", "findfirst", "findnext", "fileinfo", "fileattr", "deletefile", "movefile"}
+
+// placesUnder returns where a group of goroutines ran most in calls from the place of a cause, or else
+// where it ran most.
+func (d *diagnosis) placesUnder(c *cause) []timeline.Place {
+	for _, i := range d.code[c.name] {
+		if r := &d.l.Rows[i]; d.own(r.Site) && slices.Contains(r.Callers, c.place) {
+			return d.from(r.Site, r.Callers)
+		}
+	}
+	return d.hotPlaces(c.name)
+}
 
 // hotPlaces returns where a group of goroutines ran most, with the callers.
 func (d *diagnosis) hotPlaces(group string) []timeline.Place {
@@ -1934,7 +1945,8 @@ func (d *diagnosis) spreads() bool {
 }
 
 // longest returns the longest running time of a goroutine that has ended or is alone in its group.
-// The program takes at least that long on any number of processors.
+// The program takes at least that long on any number of processors. Of goroutines that wait for work
+// again and again, others can take over what one did: it is then their mean.
 func (d *diagnosis) longest() (most time.Duration) {
 	for _, b := range d.boxes {
 		if b.Goroutines == 1 {
@@ -1943,7 +1955,12 @@ func (d *diagnosis) longest() (most time.Duration) {
 	}
 	if d.Tasks != nil && d.Tasks.Of == granularity.OfGoroutines && !d.Window && !d.windowed() {
 		for i := range d.Tasks.Classes {
-			most = max(most, time.Duration(d.Tasks.Classes[i].RunningNS.Max()))
+			c := &d.Tasks.Classes[i]
+			least := time.Duration(c.RunningNS.Max())
+			if h := d.handed[c.Name]; h != nil && h.waits >= 2*int64(c.Tasks) {
+				least = time.Duration(c.RunningNS.Sum() / float64(max(c.Tasks, 1)))
+			}
+			most = max(most, least)
 		}
 	}
 	return min(most, d.l.Wall)
