@@ -122,8 +122,8 @@ type Options struct {
 	// timeline.Options; 0 means up to 8. Each takes memory.
 	Workers int
 	// Bottle, Contention, Tasks and Speedup configure the analyses; their Name, Progress and
-	// MaxMemory are ignored. Generations outside Bottle.From and To, or outside Bottle.Part,
-	// are not decoded, so no analysis sees them.
+	// MaxMemory are ignored. Bottle.From, To, First and Last are bounds for all
+	// analyses, in whole generations of the trace, and so are During and Outside, exactly.
 	Bottle     bottle.Options
 	Contention struct {
 		// Goroutines keeps separate rows for each pair of goroutine IDs of waiter and owner.
@@ -163,7 +163,9 @@ type Options struct {
 
 // pass returns the options for the pass.
 func (opt *Options) pass() timeline.Options {
-	return timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Workers: opt.Workers, Part: opt.Bottle.Reads()}
+	pass := timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Workers: opt.Workers}
+	opt.Bottle.Reads(&pass)
+	return pass
 }
 
 var errNoSpeedup = errors.New("no estimate of the speedup: Options.Want does not ask for it")
@@ -291,16 +293,17 @@ func (a *analyses) observers() (out []timeline.Observer) {
 // judges makes the observers of the verdict.
 func (a *analyses) judges() (out []timeline.Observer) {
 	opt := a.opt
-	a.books = ledger.NewObserver(ledger.Options{From: opt.Bottle.From, To: opt.Bottle.To, Stacks: opt.Bottle.Stacks})
+	from, to := opt.Bottle.Bounds()
+	a.books = ledger.NewObserver(ledger.Options{From: from, To: to, Stacks: opt.Bottle.Stacks})
 	out = append(out, a.books)
 	a.byFunction = a.graph
 	if opt.Bottle.Offered || opt.Bottle.Group.String() != bottle.ByFunction.String() {
-		a.byFunction = bottle.NewObserver(bottle.Options{From: opt.Bottle.From, To: opt.Bottle.To, Window: opt.Bottle.Window, Part: opt.Bottle.Part})
+		a.byFunction = bottle.NewObserver(bottle.Options{From: from, To: to, Window: opt.Bottle.Window})
 		out = append(out, a.byFunction)
 	}
 	if opt.Bottle.Window > 0 {
 		var o timeline.Observer
-		o, a.windows = ledger.NewWindows(ledger.Options{From: opt.Bottle.From, To: opt.Bottle.To}, opt.Bottle.Window)
+		o, a.windows = ledger.NewWindows(ledger.Options{From: from, To: to}, opt.Bottle.Window)
 		out = append(out, o)
 	}
 	return out
@@ -343,7 +346,7 @@ func (a *analyses) report(info *timeline.Info, err error) (*Report, error) {
 	}
 	if a.waits != nil {
 		r.Contention = a.waits.Profile()
-		if a.opt.Bottle.Part.During == "" {
+		if a.opt.Bottle.During == "" {
 			r.Contention.Events, r.Contention.Bytes = info.Events, info.Bytes
 		}
 		r.Contention.Warnings = append(r.Contention.Warnings, missing...)
@@ -381,7 +384,8 @@ func (a *analyses) concludeWindows(r *Report, graphs []*bottle.Graph) {
 		return
 	}
 	books := a.windows()
-	same := a.opt.Bottle.From <= 0 && r.ContentionWindow == a.opt.Bottle.Window
+	from, _ := a.opt.Bottle.Bounds()
+	same := from <= 0 && r.ContentionWindow == a.opt.Bottle.Window
 	for i, w := range r.Bottle.Windows {
 		at := slices.IndexFunc(books, func(l *ledger.Ledger) bool { return l.Start == w.Start })
 		if at < 0 || i >= len(graphs) {

@@ -136,19 +136,19 @@ func TestDuringAndOutsideSumToTheWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	analyze := func(p timeline.Part) *bottleneck.Report {
-		r, err := bottleneck.Analyze(t.Context(), bytes.NewReader(data), bottleneck.Options{Bottle: bottle.Options{Part: p}})
+	analyze := func(of bottle.Options) *bottleneck.Report {
+		r, err := bottleneck.Analyze(t.Context(), bytes.NewReader(data), bottleneck.Options{Bottle: of})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	all := analyze(timeline.Part{})
+	all := analyze(bottle.Options{})
 	if all.Tasks == nil || len(all.Tasks.Classes) == 0 {
 		t.Fatal("no regions to look at")
 	}
 	region := "region:" + all.Tasks.Classes[0].Name
-	within, outside := analyze(timeline.Part{During: region}), analyze(timeline.Part{During: region, Outside: true})
+	within, outside := analyze(bottle.Options{During: region}), analyze(bottle.Options{During: region, Outside: true})
 	var rows int64
 	for i := range within.Ledger.Rows {
 		rows += int64(within.Ledger.Rows[i].Time)

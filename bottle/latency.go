@@ -13,7 +13,7 @@ import (
 // Latency is a histogram of scheduling latencies: how long goroutines of the application were ready
 // each time until they ran. It has each latency of at least 1 ns whose beginning and end are in the
 // trace; a latency belongs to the graph in which it ended. If only parts of the time are read, as
-// with timeline.Part.During, latencies are cut at their bounds, as all intervals are. The runtime's
+// with Options.During, latencies are cut at their bounds, as all intervals are. The runtime's
 // metric /sched/latencies:seconds has the same buckets, but one in eight of the latencies, and also
 // those of the runtime's goroutines.
 type Latency struct {

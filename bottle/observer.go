@@ -24,10 +24,11 @@ type Options struct {
 	// From and To bound the graph, relative to the beginning of the trace. A To of 0 is its
 	// end.
 	From, To time.Duration
-	// Part selects what is read of the trace: the generations First to Last, or the time During.
-	// With During, its From and To bound the time in place of those above; otherwise they are
-	// ignored.
-	Part timeline.Part
+	// First and Last, or During and Outside, select what is read of the trace, as in
+	// timeline.Options.
+	First, Last int
+	During      string
+	Outside     bool
 	// Offered counts runnable goroutines as running; see [Graph.Offered].
 	Offered bool
 	// Stacks requests the call chains of each box; see [Box.Stacks].
@@ -202,6 +203,7 @@ func NewObserver(opt Options) *Observer {
 	if opt.MaxSingle <= 0 {
 		opt.MaxSingle = 1000
 	}
+	opt.From, opt.To = opt.Bounds()
 	return &Observer{opt: opt, boxes: map[boxKey]*box{}, inCOf: 1}
 }
 

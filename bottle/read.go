@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -31,7 +32,9 @@ func ReadFile(ctx context.Context, name string, opt Options) (*Graph, error) {
 }
 
 func (opt *Options) pass() timeline.Options {
-	return timeline.Options{Name: opt.Name, Part: opt.Reads()}
+	pass := timeline.Options{Name: opt.Name}
+	opt.Reads(&pass)
+	return pass
 }
 
 // Result returns the graph of a pass that returned info and err, with warnings about missing data.
@@ -58,21 +61,28 @@ func (o *Observer) Result(info *timeline.Info, err error) (*Graph, error) {
 	return g, err
 }
 
-// Reads returns the part of the trace that has to be decoded. If the grouping depends on more than
-// names, that includes the time before From.
-func (opt *Options) Reads() timeline.Part {
-	p := timeline.Part{From: opt.From, To: opt.To, First: opt.Part.First, Last: opt.Part.Last, During: opt.Part.During, Outside: opt.Part.Outside}
-	if p.During != "" {
-		p.From, p.To = opt.Part.From, opt.Part.To
-		return p
+// Reads restricts a pass to what has to be decoded. If the grouping depends on more than names, that
+// includes the time before From.
+func (opt *Options) Reads(pass *timeline.Options) {
+	pass.From, pass.To, pass.First, pass.Last, pass.During, pass.Outside = opt.From, opt.To, opt.First, opt.Last, opt.During, opt.Outside
+	if opt.During != "" {
+		return
 	}
-	if p.First > 1 || opt.Group.group != nil && !opt.Group.byName {
-		p.From = 0 // times are relative to the beginning of generation First
+	if opt.First > 1 || opt.Group.group != nil && !opt.Group.byName {
+		pass.From = 0 // times are relative to the beginning of generation First
 	}
-	if p.First > 1 {
-		p.To = 0
+	if opt.First > 1 {
+		pass.To = 0
 	}
-	return p
+}
+
+// Bounds returns the bounds for observers of such a pass: From and To or, with During, none, because
+// the pass itself stops the clock outside of them.
+func (opt *Options) Bounds() (from, to time.Duration) {
+	if opt.During != "" {
+		return 0, 0
+	}
+	return opt.From, opt.To
 }
 
 // maxWall is the longest time whose shares fit into 64 bits, with room for a sign.

@@ -28,7 +28,7 @@ func TestBeside(t *testing.T) {
 			continue
 		}
 		for i, data := range [][]byte{c.data, c.data[:len(c.data)*2/3]} {
-			for k, opt := range []Options{{}, {Part: Part{From: 1, First: 2}}, {Part: Part{From: math.MaxInt32}}} {
+			for k, opt := range []Options{{}, {From: 1, First: 2}, {From: math.MaxInt32}} {
 				if c.real && i != k {
 					continue // the small traces have all combinations
 				}

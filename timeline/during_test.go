@@ -116,11 +116,11 @@ func TestDuringIsTheOverlap(t *testing.T) {
 					bounded++
 				}
 				name := fmt.Sprintf("%s, %v, %v", c.name, d, bounds)
-				part := Part{From: bounds[0], To: bounds[1], During: what}
+				part := Options{From: bounds[0], To: bounds[1], During: what}
 				within, outside := newSpent(), newSpent()
-				in := mustRead(t, c.data, Options{Part: part}, within)
+				in := mustRead(t, c.data, part, within)
 				part.Outside = true
-				out := mustRead(t, c.data, Options{Part: part}, outside)
+				out := mustRead(t, c.data, part, outside)
 				if want := all.overlap(selected); !maps.Equal(within.sums, want) {
 					t.Errorf("%s: %v, want %v", name, within.sums, want)
 				}
@@ -200,7 +200,7 @@ func TestDuringMarkers(t *testing.T) {
 	for part, want := range map[string]Time{
 		"marker:begin..end": 100 + 300, "marker:begin": 500, "marker:begin..": 500, "marker:end..begin": 100,
 	} {
-		if info := mustRead(t, w.bytes(), Options{Part: Part{During: part}}, Base{}); Time(info.Duration()) != want {
+		if info := mustRead(t, w.bytes(), Options{During: part}, Base{}); Time(info.Duration()) != want {
 			t.Errorf("%s: %d ns, want %d", part, info.Duration(), want)
 		}
 	}
@@ -211,7 +211,7 @@ func TestDuringEndsWithTheGoroutine(t *testing.T) {
 	w := newWire(26)
 	f := stk("main.f")
 	w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1100, wRegionBegin, 0, "r", f).ev(1200, wGoDestroy).ev(1600, wHeapAlloc, 1)
-	if info := mustRead(t, w.bytes(), Options{Part: Part{During: "region:r"}}, Base{}); info.Duration() != 100 {
+	if info := mustRead(t, w.bytes(), Options{During: "region:r"}, Base{}); info.Duration() != 100 {
 		t.Errorf("%d ns, want 100", info.Duration())
 	}
 }
@@ -228,7 +228,7 @@ func TestDuringOfMissingNamesIsAnError(t *testing.T) {
 		"marker:x":     `the trace has no message "x", and no other messages of trace.Log`,
 		"gc":           "the collector does not mark in the trace",
 	} {
-		info, err := Read(context.Background(), bytes.NewReader(w.bytes()), Options{Part: Part{During: part}}, Base{})
+		info, err := Read(context.Background(), bytes.NewReader(w.bytes()), Options{During: part}, Base{})
 		if err == nil || !strings.Contains(err.Error(), want) || info.Generations != 0 {
 			t.Errorf("%s: %v, with %d generations, want %s", part, err, info.Generations, want)
 		}
@@ -239,25 +239,25 @@ func TestDuringOfMissingNamesIsAnError(t *testing.T) {
 		"region:checkout": `the trace has only the end of region "checkout"`,
 		"task:request":    `the trace has no task "request", and no other tasks`,
 	} {
-		if _, err := Read(context.Background(), bytes.NewReader(late.bytes()), Options{Part: Part{During: part}}, Base{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(context.Background(), bytes.NewReader(late.bytes()), Options{During: part}, Base{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", part, err, want)
 		}
 	}
 	for _, bad := range []string{" ", "gcx", "gc:0", "gc:x", "region:", "region", "task:", "marker:", "marker:..b", "checkout"} {
-		if err := (&Part{During: bad}).CheckValid(); err == nil {
+		if err := CheckDuring(bad); err == nil {
 			t.Errorf("%q is valid", bad)
 		}
-		if _, err := Read(context.Background(), bytes.NewReader(w.bytes()), Options{Part: Part{During: bad}}, Base{}); err == nil {
+		if _, err := Read(context.Background(), bytes.NewReader(w.bytes()), Options{During: bad}, Base{}); err == nil {
 			t.Errorf("%q is read", bad)
 		}
 	}
 	bounded := newWire(26)
 	bounded.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1).ev(1100, wRegionBegin, 0, "checkout", f).ev(1200, wRegionEnd, 0, "checkout", f)
-	for want, part := range map[string]Part{
+	for want, part := range map[string]Options{
 		"the trace ends before 1s": {From: time.Second, During: "region:checkout"},
 		"nothing is left: no time during region checkout is in the requested time": {To: 50, During: "region:checkout"},
 	} {
-		if info, err := Read(context.Background(), bytes.NewReader(bounded.bytes()), Options{Part: part}, Base{}); err == nil || !strings.Contains(err.Error(), want) || info.Generations != 0 {
+		if info, err := Read(context.Background(), bytes.NewReader(bounded.bytes()), part, Base{}); err == nil || !strings.Contains(err.Error(), want) || info.Generations != 0 {
 			t.Errorf("%v: %v, want %s", part, err, want)
 		}
 	}

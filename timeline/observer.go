@@ -29,7 +29,7 @@ type Observer interface {
 	// Log: the program called runtime/trace.Log.
 	Log(*Log)
 	// Metric: a metric, named as in runtime/metrics, has a new value. If stopped, the clock is
-	// stopped at this time: see [Part].
+	// stopped at this time: see [Options].
 	Metric(t Time, name string, value uint64, stopped bool)
 	// Sample: a sample of the CPU profiler.
 	Sample(*Sample)
@@ -113,7 +113,7 @@ type Span struct {
 	Stack *Stack // nil if unknown; of a range of a goroutine, where it began
 
 	// OfG: a range belongs to G. Otherwise, it belongs to the P, or to the whole program if Proc
-	// is −1. Stopped: the clock is stopped at this time; see [Part].
+	// is −1. Stopped: the clock is stopped at this time; see [Options].
 	OfG, Stopped bool
 	Proc         int32
 	// TaskID is the ID of a task, or of the task of a region; Task is the type of the latter, ""

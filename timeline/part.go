@@ -12,49 +12,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Part selects a part of a trace, in whole generations of about a second each. The zero value
-// selects all of it. Generations before the part are only scanned for creations of goroutines,
-// which takes a tenth of the time of decoding. Generations after the part are not read.
-//
-// The states of goroutines are exact from the beginning of the part, because each generation
-// contains them. Goroutines that began before the part are named by their start and by their call
-// chains within the part, but have no creator, and their open regions, tasks and labels are
-// unknown. A note in Info states that. Traces before Go 1.22 are decoded as a whole.
-type Part struct {
-	// From and To bound the part by time, relative to the beginning of the trace, which Observer.Begin
-	// still reports. The part consists of the generations with a time between them. A To of 0
-	// is the end. With During, the whole trace is decoded, and the clock is stopped outside From
-	// and To.
-	From, To time.Duration
-	// First and Last bound the part by generation number, from 1. A Last of 0 is the last
-	// generation. Observers see a trace that begins with First.
-	First, Last int
-	// During, if it is not empty, restricts the part to some of its time:
-	//
-	//	region:NAME   while a region of that type is open in any goroutine
-	//	task:TYPE     while a task of that type is open
-	//	gc            while the garbage collector marks
-	//	gc:N          in the Nth garbage collection of the trace, from 1
-	//	marker:A..B   from each message A of runtime/trace.Log to the next B; without B,
-	//	              to the end
-	//
-	// Outside selects all other time instead. Observers see a trace whose clock stops outside
-	// the selected time: the length of an interval is that of its selected part, and the length
-	// of the trace is that of all selected time. Events take no time while the clock is stopped,
-	// so analyses do not count waits that lie entirely outside.
-	During  string
-	Outside bool
-}
-
-// CheckValid returns an error if During has none of the forms above.
-func (p *Part) CheckValid() error {
-	_, err := newGate(*p, nil)
+// CheckDuring returns an error if text has none of the forms of [Options].During.
+func CheckDuring(text string) error {
+	_, err := newGate(&Options{During: text})
 	return err
 }
 
-// selector yields the generations of a part.
+// selector yields the generations of the part that the options select.
 type selector struct {
-	part    Part
+	opt     *Options
 	cut     *cutter
 	ahead   *generation // the next generation, if it was already read
 	err     error       // why there is none
@@ -75,23 +41,23 @@ func (s *selector) next() (*generation, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.part.Last > 0 && g.index > s.part.Last {
+		if s.opt.Last > 0 && g.index > s.opt.Last {
 			return nil, io.EOF
 		}
-		if g.index == 1 && (s.part.From > 0 || s.part.To > 0) {
+		if g.index == 1 && (s.opt.From > 0 || s.opt.To > 0) {
 			s.origin, s.known = s.begin(g)
 		}
 		// The first batch is not later than the first event.
-		if s.known && s.part.To > 0 && g.index > 1 && timeOf(g.first, g.frequency) >= s.origin+Time(s.part.To) {
+		if s.known && s.opt.To > 0 && g.index > 1 && timeOf(g.first, g.frequency) >= s.origin+Time(s.opt.To) {
 			return nil, io.EOF
 		}
-		if s.births != nil && (g.index < s.part.First || s.known && s.part.From > 0 && s.before()) {
+		if s.births != nil && (g.index < s.opt.First || s.known && s.opt.From > 0 && s.before()) {
 			s.skipped++
 			s.births.add(s.scan(g))
 			continue
 		}
 		g.skipped, g.births, s.births = s.skipped, s.births, nil
-		if s.known && s.part.From > 0 {
+		if s.known && s.opt.From > 0 {
 			g.origin = s.origin
 		}
 		g.scan = nil
@@ -106,7 +72,7 @@ func (s *selector) before() bool {
 		return false
 	}
 	t, ok := s.begin(s.ahead)
-	return ok && t <= s.origin+Time(s.part.From)
+	return ok && t <= s.origin+Time(s.opt.From)
 }
 
 // scan scans a generation, once.
@@ -143,7 +109,7 @@ func (r *replay) skip(g *generation, d *decoded) {
 	r.note(first + " not decoded: goroutines that began there are named by their start and by what they did later; their creators, open regions and tasks are not known.")
 }
 
-// during is a parsed Part.During.
+// during is a parsed Options.During.
 type during struct {
 	kind        duringKind
 	name, until string
@@ -168,7 +134,7 @@ var duringKinds = [...][3]string{
 	duringMarkers: {"marker", "message", "messages of trace.Log"}, duringMark: {"gc", "cycle", "cycles"},
 }
 
-// parseDuring parses Part.During.
+// parseDuring parses Options.During.
 func parseDuring(s string) (d during, err error) {
 	kind, name, named := strings.Cut(s, ":")
 	d.name, d.kind = name, duringKind(slices.IndexFunc(duringKinds[:], func(k [3]string) bool { return k[0] == kind }))
@@ -207,11 +173,11 @@ func (d during) String() string {
 	return "during " + what
 }
 
-// gate stops the clock of a replay outside Part.During, From and To. It records what was seen. A
+// gate stops the clock of a replay outside Options.During, From and To. It records what was seen. A
 // nil gate never stops the clock.
 type gate struct {
 	during
-	part      Part
+	opt       *Options
 	from, to  Time // of the trace; a to of 0 is the end
 	early     bool // the clock has not reached from
 	late      bool // the clock has reached to
@@ -221,21 +187,20 @@ type gate struct {
 	cycles    int
 	unknown   int // regions that began before the trace
 	seen      []string
-	only      [][2]Time // see Options.Spans
-	ahead     [][2]Time // those of only that have not ended
+	ahead     [][2]Time // the Options.Spans that have not ended
 }
 
-// newGate returns the gate of a part, nil if the clock does not stop.
-func newGate(part Part, only [][2]Time) (*gate, error) {
-	if only != nil {
-		return &gate{part: part, only: only, ahead: only, during: during{kind: duringSpans}}, nil
+// newGate returns the gate of a pass, nil if the clock does not stop.
+func newGate(opt *Options) (*gate, error) {
+	if opt.Spans != nil {
+		return &gate{opt: opt, ahead: opt.Spans, during: during{kind: duringSpans}}, nil
 	}
-	if part.During == "" {
+	if opt.During == "" {
 		return nil, nil
 	}
-	d, err := parseDuring(part.During)
-	d.outside = part.Outside
-	return &gate{during: d, part: part}, err
+	d, err := parseDuring(opt.During)
+	d.outside = opt.Outside
+	return &gate{during: d, opt: opt}, err
 }
 
 // again returns a gate for another replay of the same trace.
@@ -243,7 +208,7 @@ func (g *gate) again() *gate {
 	if g == nil {
 		return nil
 	}
-	fresh, _ := newGate(g.part, g.only)
+	fresh, _ := newGate(g.opt)
 	return fresh
 }
 
@@ -255,9 +220,9 @@ func (g *gate) begin(t Time) {
 	if g == nil {
 		return
 	}
-	g.from, g.early = t+Time(g.part.From), g.part.From > 0
-	if g.part.To > 0 {
-		g.to = t + Time(g.part.To)
+	g.from, g.early = t+Time(g.opt.From), g.opt.From > 0
+	if g.opt.To > 0 {
+		g.to = t + Time(g.opt.To)
 	}
 }
 
@@ -380,10 +345,10 @@ func (g *gate) log(e *Log) {
 // requested time.
 func (g *gate) missing() error {
 	switch {
-	case g == nil || g.only != nil:
+	case g == nil || g.opt.Spans != nil:
 		return nil
 	case g.early:
-		return fmt.Errorf("the trace ends before %v", g.part.From)
+		return fmt.Errorf("the trace ends before %v", g.opt.From)
 	case g.stretches > 0 || g.found && g.outside:
 		return nil
 	case g.found:

@@ -67,18 +67,19 @@ func TestPart(t *testing.T) {
 		z.Write(data)
 		z.Close()
 		// read checks which generations are decoded.
-		read := func(part Part, from, to int) *Info {
+		read := func(part Options, from, to int) *Info {
 			t.Helper()
 			var last *Info
 			for how, r := range map[string]io.Reader{"file": bytes.NewReader(data), "stream": streamOnly{bytes.NewReader(data)}, "packed": bytes.NewReader(packed.Bytes())} {
 				var mu sync.Mutex
 				var decoded []int
 				check := newChecker()
-				info, err := Read(t.Context(), r, Options{Part: part, decodes: func(index int) {
+				part.decodes = func(index int) {
 					mu.Lock()
 					defer mu.Unlock()
 					decoded = append(decoded, index)
-				}}, check)
+				}
+				info, err := Read(t.Context(), r, part, check)
 				if err != nil {
 					t.Fatalf("%s, %s, %+v: %v", name, how, part, err)
 				}
@@ -97,7 +98,7 @@ func TestPart(t *testing.T) {
 		}
 		for first := 1; first <= n; first++ {
 			for last := first; last <= n; last++ {
-				info := read(Part{First: first, Last: last}, first, last)
+				info := read(Options{First: first, Last: last}, first, last)
 				if info.Start != begins[first-1] {
 					t.Errorf("%s: generations %d to %d begin at %d, want %d", name, first, last, info.Start, begins[first-1])
 				}
@@ -110,18 +111,18 @@ func TestPart(t *testing.T) {
 				}
 				from := time.Duration(begins[first-1]-begins[0]) + length(first)
 				to := time.Duration(begins[last-1]-begins[0]) + length(last) + 1
-				if info := read(Part{From: from, To: to}, first, last); info.Start != begins[0] {
+				if info := read(Options{From: from, To: to}, first, last); info.Start != begins[0] {
 					t.Errorf("%s: from %v to %v: the trace begins at %d, want %d", name, from, to, info.Start, begins[0])
 				}
 			}
 		}
-		read(Part{}, 1, n)
-		read(Part{From: time.Hour}, n, n) // the caller reports that there is nothing
-		read(Part{To: 1}, 1, 1)
-		read(Part{From: time.Duration(begins[1] - begins[0])}, 2, n)
-		read(Part{To: time.Duration(starts[1] - begins[0])}, 1, 1)
+		read(Options{}, 1, n)
+		read(Options{From: time.Hour}, n, n) // the caller reports that there is nothing
+		read(Options{To: 1}, 1, 1)
+		read(Options{From: time.Duration(begins[1] - begins[0])}, 2, n)
+		read(Options{To: time.Duration(starts[1] - begins[0])}, 1, 1)
 		for _, r := range []io.Reader{bytes.NewReader(data), streamOnly{bytes.NewReader(data)}} {
-			_, err := Read(t.Context(), r, Options{Name: "x", Part: Part{First: n + 1}})
+			_, err := Read(t.Context(), r, Options{Name: "x", First: n + 1})
 			if want := fmt.Sprintf("x: there is no generation %d: the trace has %d generations", n+1, n); err == nil || err.Error() != want {
 				t.Errorf("%v, want %s", err, want)
 			}
@@ -131,7 +132,7 @@ func TestPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(t.Context(), bytes.NewReader(old[0].data), Options{Part: Part{First: 2}}); err == nil || !strings.Contains(err.Error(), "there is no generation 2: traces of go1.") {
+	if _, err := Read(t.Context(), bytes.NewReader(old[0].data), Options{First: 2}); err == nil || !strings.Contains(err.Error(), "there is no generation 2: traces of go1.") {
 		t.Error(err)
 	}
 }
@@ -154,11 +155,11 @@ func TestPartOfBrokenTrace(t *testing.T) {
 	}
 	data[headerSize+size+40] ^= 0xff // in generation 4
 	data = data[:headerSize+size+200]
-	if info, err := Read(t.Context(), bytes.NewReader(data), Options{Part: Part{First: 2, Last: 3}}); err != nil || info.Generations != 2 {
+	if info, err := Read(t.Context(), bytes.NewReader(data), Options{First: 2, Last: 3}); err != nil || info.Generations != 2 {
 		t.Errorf("%+v, %v", info, err)
 	}
 	var e *Error
-	if _, err := Read(t.Context(), bytes.NewReader(data), Options{Part: Part{First: 4}}); !errors.As(err, &e) || e.Generation != 4 {
+	if _, err := Read(t.Context(), bytes.NewReader(data), Options{First: 4}); !errors.As(err, &e) || e.Generation != 4 {
 		t.Errorf("%v", err)
 	}
 }
@@ -179,13 +180,14 @@ func FuzzPart(f *testing.F) {
 		if compression(data) != "" {
 			return
 		}
-		part := Part{First: int(first), Last: int(last), From: time.Duration(from) * time.Millisecond, To: time.Duration(to) * time.Millisecond}
+		part := Options{First: int(first), Last: int(last), From: time.Duration(from) * time.Millisecond, To: time.Duration(to) * time.Millisecond}
 		var infos [2]*Info
 		var calls [2]int
 		for i, r := range []io.Reader{bytes.NewReader(data), streamOnly{bytes.NewReader(data)}} {
 			check := newChecker()
 			check.strict = false
-			info, err := Read(t.Context(), r, Options{Part: part, Workers: 1 + i*2}, check)
+			part.Workers = 1 + i*2
+			info, err := Read(t.Context(), r, part, check)
 			if info.Generations > 0 {
 				check.verify(t, info)
 			}

@@ -39,10 +39,40 @@ type Options struct {
 	// means no limit.
 	MaxMemory int64
 
-	// Part selects the part of the trace to read.
-	Part Part
-	// Spans, if not nil, restricts it to these intervals, in order, each with its begin and its end:
-	// the clock stops outside of them, as with Part.During.
+	// The following select a part of the trace, in whole generations of about a second each.
+	// Generations before the part are only scanned for creations of goroutines, which takes a
+	// tenth of the time of decoding. Generations after the part are not read.
+	//
+	// The states of goroutines are exact from the beginning of the part, because each generation
+	// contains them. Goroutines that began before the part are named by their start and by their
+	// call chains within the part, but have no creator, and their open regions, tasks and labels
+	// are unknown. A note in Info states that. Traces before Go 1.22 are decoded as a whole.
+
+	// From and To bound the part by time, relative to the beginning of the trace, which
+	// Observer.Begin still reports. The part consists of the generations with a time between them.
+	// A To of 0 is the end. With During, the whole trace is decoded, and the clock is stopped
+	// outside From and To.
+	From, To time.Duration
+	// First and Last bound the part by generation number, from 1. A Last of 0 is the last
+	// generation. Observers see a trace that begins with First.
+	First, Last int
+	// During, if it is not empty, restricts the part to some of its time:
+	//
+	//	region:NAME   while a region of that type is open in any goroutine
+	//	task:TYPE     while a task of that type is open
+	//	gc            while the garbage collector marks
+	//	gc:N          in the Nth garbage collection of the trace, from 1
+	//	marker:A..B   from each message A of runtime/trace.Log to the next B; without B,
+	//	              to the end
+	//
+	// Outside selects all other time instead. Observers see a trace whose clock stops outside
+	// the selected time: the length of an interval is that of its selected part, and the length
+	// of the trace is that of all selected time. Events take no time while the clock is stopped,
+	// so analyses do not count waits that lie entirely outside.
+	During  string
+	Outside bool
+	// Spans, if not nil, restricts the part to these intervals, in order, each with its begin and
+	// its end: the clock stops outside of them, as with During.
 	Spans [][2]Time
 
 	start   int64           // offset of the first generation to read; 0: of the trace
@@ -70,7 +100,7 @@ type Info struct {
 	Version     int   // of the trace format: 22 for Go 1.22; 0 if there is none
 	Start, End  Time  // times of the first and last event that is not a status
 	Generations int   // replayed
-	Skipped     int   // before these, not decoded: see Part
+	Skipped     int   // before these, not decoded: see Options.First
 	Events      int64 // decoded
 	Goroutines  int   // seen
 	MaxLive     int   // most goroutines known at the same time
@@ -224,7 +254,7 @@ func open(ctx context.Context, r io.Reader, opt Options, formats formats, from T
 		s.meter = p.meter
 	}
 	p.replay = newReplay(in.version, p.stacks, nil)
-	gate, gerr := newGate(opt.Part, opt.Spans)
+	gate, gerr := newGate(&p.opt)
 	p.replay.gate, err = gate, cmp.Or(err, gerr)
 	p.replay.meter = p.meter
 	p.single = p.workers() == 1
@@ -247,7 +277,7 @@ func (p *pass) all() error {
 	err := p.run()
 	if err == nil && !p.replay.begun {
 		if p.sel != nil && p.sel.skipped > 0 {
-			err = fmt.Errorf("there is no generation %d: the trace has %s", p.opt.Part.First, format.Plural(p.sel.skipped, "generation", "generations"))
+			err = fmt.Errorf("there is no generation %d: the trace has %s", p.opt.First, format.Plural(p.sel.skipped, "generation", "generations"))
 		}
 		err = p.wrong(cmp.Or(err, errors.New("the trace has a header but no events; a trace is complete only after trace.Stop")))
 	}
@@ -293,11 +323,11 @@ func (p *pass) run() error {
 	if p.in.whole != nil {
 		return p.runWhole()
 	}
-	part := p.opt.Part
+	part := p.opt
 	if part.During != "" {
 		part.From, part.To = 0, 0 // the gate cuts the time
 	}
-	p.sel = &selector{part: part, cut: &cutter{src: p.in.source, scanner: scanner{version: p.in.version}, pos: max(headerSize, p.opt.start)}, births: births{}, stacks: p.stacks}
+	p.sel = &selector{opt: &part, cut: &cutter{src: p.in.source, scanner: scanner{version: p.in.version}, pos: max(headerSize, p.opt.start)}, births: births{}, stacks: p.stacks}
 	ctx, cancel := context.WithCancel(p.ctx)
 	workers := p.workers()
 	var jobs []*job
@@ -437,7 +467,7 @@ func (p *pass) failure(g *generation, err error, at int64, partial bool) error {
 
 // runWhole decodes the whole trace with one Reader. Traces before Go 1.22 have no generations.
 func (p *pass) runWhole() error {
-	if n := p.opt.Part.First; n > 1 {
+	if n := p.opt.First; n > 1 {
 		return p.wrong(fmt.Errorf("there is no generation %d: traces of %s have none", n, p.replay.info.GoVersion()))
 	}
 	d := p.other(p.decoding(p.ctx), func() io.Reader { return p.in.whole })

@@ -686,7 +686,7 @@ func (r *replay) end() {
 	r.closeAll()
 	r.note(r.info.NoteC())
 	r.note(r.noteUnplaced())
-	if r.gate != nil && r.gate.only == nil {
+	if r.gate != nil && r.gate.opt.Spans == nil {
 		r.note(r.gate.note(r.now-r.info.Start, r.skipped))
 	}
 	r.note(r.renamed.note(r.info.Start))

@@ -41,21 +41,17 @@ type analysis struct {
 func (a *analysis) define(c *cobra.Command, forms output.Forms, about *condition.Measures) {
 	a.flags, a.forms = c.Flags(), forms
 	a.to.Define(c, output.FormsIn(forms))
-	flags.Part(a.flags, &a.opt.Bottle.Part)
+	flags.Part(a.flags, &a.opt.Bottle)
 	if about != nil {
 		a.fail.Define(c, "", about)
 	}
 }
 
-// settle rejects invalid flags. With -during, the pass over the trace cuts the time. Profiles for
-// pprof need stacks.
+// settle rejects invalid flags. Profiles for pprof need stacks.
 func (a *analysis) settle(std stdio) error {
 	opt := &a.opt.Bottle
 	if err := flags.CheckBounds(a.flags, opt.From, opt.To); err != nil {
 		return err
-	}
-	if opt.Part.During != "" {
-		opt.Part.From, opt.Part.To, opt.From, opt.To = opt.From, opt.To, 0, 0
 	}
 	if err := a.to.Settle(std.out); err != nil {
 		return err

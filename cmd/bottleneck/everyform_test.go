@@ -21,7 +21,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/testenv"
 	"github.com/bottleneck-go/bottleneck/speedup"
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 func realTrace(name string) string {
@@ -37,7 +36,7 @@ func TestEveryResultInEveryForm(t *testing.T) {
 		utilization     = utilized(t)
 		used            = stackWithCounts(t)
 	)
-	marking := bn.Options{Want: bn.WantVerdict, Bottle: bottle.Options{Part: timeline.Part{During: "gc"}}}
+	marking := bn.Options{Want: bn.WantVerdict, Bottle: bottle.Options{During: "gc"}}
 	decode := func(s string, v any) {
 		if err := json.Unmarshal([]byte(s), v); err != nil {
 			t.Fatal(err)

@@ -64,7 +64,8 @@ func (f *ledgerFlags) groupOf(g *timeline.Goroutine) string {
 // regroup makes a ledger of its own for a grouping of -group.
 func (f *ledgerFlags) regroup() error {
 	if opt := &f.opt.Bottle; opt.Group.String() != bottle.ByFunction.String() {
-		books := ledger.NewObserver(ledger.Options{From: opt.From, To: opt.To, Stacks: opt.Stacks, Group: f.groupOf})
+		from, to := opt.Bounds()
+		books := ledger.NewObserver(ledger.Options{From: from, To: to, Stacks: opt.Stacks, Group: f.groupOf})
 		f.opt.Observers = []timeline.Observer{books}
 		f.result = func(artifact.Artifact) (any, error) { return books.Ledger(), nil }
 	}

@@ -15,14 +15,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/speedup"
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // speedupFlags holds the flags of speedup.
 type speedupFlags struct {
 	opt      speedup.Options
 	estimate bool
-	part     timeline.Part
+	part     bottle.Options
 	to       output.Destination
 	fail     output.Conditions
 }
@@ -89,7 +88,7 @@ func (f *speedupFlags) parse(traces []string) error {
 	case len(traces) == 1 && !f.estimate:
 		return usagef("only one trace: a speedup needs that of a run with one worker, too; -estimate computes an upper bound without it")
 	}
-	if !f.estimate && f.part != (timeline.Part{}) {
+	if !f.estimate && (f.part.First > 0 || f.part.Last > 0 || f.part.During != "") {
 		return usagef("-generations, -during and -outside are for estimates of one run (-estimate): of two runs, the parts need not be the same work")
 	}
 	for _, name := range traces {
@@ -122,7 +121,7 @@ func (f *speedupFlags) read(ctx context.Context, std stdio, traces []string) (st
 		single, multis = traces[0], traces[1:]
 	}
 	for _, multi := range multis {
-		report, err := readFile(ctx, std, multi, single, bn.Options{Want: bn.WantSpeedup, Speedup: f.opt, Bottle: bottle.Options{Part: f.part}})
+		report, err := readFile(ctx, std, multi, single, bn.Options{Want: bn.WantSpeedup, Speedup: f.opt, Bottle: f.part})
 		if err != nil {
 			return nil, err
 		}

@@ -16,10 +16,9 @@ import (
 )
 
 // Part adds -generations, -during and -outside.
-func Part(fs *pflag.FlagSet, part *timeline.Part) {
-	fs.Var(&parsedFlag{set: func(s string) error {
-		p, err := parsePart(s)
-		part.First, part.Last = p.First, p.Last
+func Part(fs *pflag.FlagSet, part *bottle.Options) {
+	fs.Var(&parsedFlag{set: func(s string) (err error) {
+		part.First, part.Last, err = parseRange(s)
 		return err
 	}}, "generations", "read only the generations `A:B` of a trace, about a second each, counted from 1; A: is to the end")
 	during := func(outside bool) func(string) error {
@@ -31,7 +30,7 @@ func Part(fs *pflag.FlagSet, part *timeline.Part) {
 				return errors.New("one -during or -outside at a time")
 			}
 			part.During, part.Outside = s, outside
-			return part.CheckValid()
+			return timeline.CheckDuring(s)
 		}
 	}
 	const parts = "region:NAME, task:TYPE, gc, gc:N or marker:A..B (messages of trace.Log)"
@@ -121,27 +120,27 @@ func (f *parsedFlag) String() string { return f.text }
 
 func (f *parsedFlag) Type() string { return "string" }
 
-// parsePart parses the value of -generations: "3", "3:7", "3:" or ":7".
-func parsePart(s string) (p timeline.Part, err error) {
-	first, last, isRange := strings.Cut(s, ":")
+// parseRange parses the value of -generations: "3", "3:7", "3:" or ":7".
+func parseRange(s string) (first, last int, err error) {
+	from, to, isRange := strings.Cut(s, ":")
 	if !isRange {
-		last = first
+		to = from
 	}
 	for _, bound := range []struct {
 		text string
 		n    *int
-	}{{first, &p.First}, {last, &p.Last}} {
+	}{{from, &first}, {to, &last}} {
 		if bound.text == "" && isRange && s != ":" {
 			continue
 		}
 		n, err := strconv.Atoi(bound.text)
 		if err != nil || n < 1 {
-			return p, errors.New("want a range such as 3:7, 3: or :7, from 1")
+			return 0, 0, errors.New("want a range such as 3:7, 3: or :7, from 1")
 		}
 		*bound.n = n
 	}
-	if p.Last > 0 && p.Last < p.First {
-		return p, errors.New("the last is before the first")
+	if last > 0 && last < first {
+		return 0, 0, errors.New("the last is before the first")
 	}
-	return p, nil
+	return first, last, nil
 }

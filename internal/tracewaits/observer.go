@@ -181,7 +181,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	}
 	switch {
 	case o.blocked(t.State):
-		// A wait of zero length was outside the selected part: see timeline.Part.
+		// A wait of zero length was outside the selected part: see timeline.Options.During.
 		if !o.counts(t.G, t) || t.Start == t.End && t.To.Alive() {
 			g.past.finish(t, o.roots())
 			break
