@@ -485,6 +485,24 @@ func TestOthersWaitedForTheLock(t *testing.T) {
 	}
 }
 
+// Goroutines that wait for a lock would wait for the one that takes their messages instead, if that is
+// busy all the time. One that only polls may end when they do.
+func TestLockBesideABusyGoroutine(t *testing.T) {
+	const ms = time.Millisecond
+	for waiting, want := range map[time.Duration]verdict.Kind{0: diagnose.Lock, 40 * ms: diagnose.Serial} {
+		send := placeOf("main.send", 3)
+		f := diagnose.New((&made{
+			rows: []ledger.Row{{Category: ledger.Idle, Group: "main.send", Site: send, Wait: "mutex", Waker: "main.send", WakerSite: send, Beside: "main.take", Time: 900 * ms, Count: 900},
+				{Category: ledger.Code, Group: "main.take", Site: placeOf("main.take", 5), Time: 950 * ms, Count: 900}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 1, Running: 950 * ms, SelfParallelism: 1, Waiting: map[string]time.Duration{"chan-receive": waiting}},
+				{Kind: bottle.Application, Group: "main.send", Goroutines: 4, Running: 50 * ms, SelfParallelism: 1, Waiting: map[string]time.Duration{"mutex": 3 * time.Second}}},
+		}).results(t)).Findings[0]
+		if f.Kind != want {
+			t.Errorf("waited for %v: %s %s", waiting, f.Kind, f.Title)
+		}
+	}
+}
+
 // Of workers that wait for one piece of work after the other, all can do as much.
 func TestEnoughForWorkers(t *testing.T) {
 	const ms = time.Millisecond

@@ -1226,6 +1226,8 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	}
 	ran := d.called(r.Beside)
 	switch w := r.Wait; {
+	case isLock(w) && d.paced(d.find(r.Site), ran):
+		return key{kind: Serial, name: ran}, true
 	case isLock(w):
 		return key{kind: Lock, place: d.find(r.Site)}, true
 	case w == timeline.WaitGC.String() && d.stops[r.Site] > r.Time/4:
@@ -1418,6 +1420,18 @@ func (d *diagnosis) alone(name string) time.Duration {
 func (d *diagnosis) busy(name string) bool {
 	ran := d.alone(name)
 	return ran > 0 && ran >= d.Graph.Wall/10*9
+}
+
+// paced reports whether a group of goroutines that has nothing to do with a lock ran nearly all of the
+// time, and waited for others at times: those that wait for the lock would wait for it instead.
+func (d *diagnosis) paced(lock timeline.Place, by string) bool {
+	if !d.busy(by) || d.boxes[by].Blocked() == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(d.waitRows, func(i int) bool {
+		r := &d.l.Rows[i]
+		return (d.called(r.Group) == by || d.called(r.Waker) == by) && d.find(r.Site) == lock
+	})
 }
 
 // setsPace reports whether a group of goroutines ran for so long that dividing its work gains more
