@@ -154,6 +154,15 @@ func TestSeveralRecordings(t *testing.T) {
 	}
 }
 
+// TestDifferentPrograms: the largest recordings of two runs may be of different processes.
+func TestDifferentPrograms(t *testing.T) {
+	var out, errs bytes.Buffer
+	err := showSpeedup(t.Context(), stdio{out: &out, err: &errs}, []string{"x/app.test.1.trace", "x/store.test.2.trace"})
+	if want := "of different programs, app.test and store.test\n"; err != nil || out.Len() > 0 || !strings.HasSuffix(errs.String(), want) {
+		t.Errorf("%v, %q, %q; want %q", err, &out, &errs, want)
+	}
+}
+
 // TestRun goes the whole way with a program that imports nothing.
 func TestRun(t *testing.T) {
 	if !testenv.All() {

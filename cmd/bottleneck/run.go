@@ -118,13 +118,30 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string) error {
 	if len(traces) == 1 || f.widths[0] != 1 || f.verdict.to.Format != "text" {
 		return err
 	}
-	fmt.Fprintln(std.out)
-	s := speedupFlags{opt: speedup.Options{Workers: "auto"}}
-	stacks, failed := s.read(ctx, std, traces)
-	if failed == nil {
-		failed = output.StackForms["text"](std.out, stacks, output.Drawing{Options: output.TextOn(std.out)})
+	return errors.Join(err, showSpeedup(ctx, std, traces))
+}
+
+// showSpeedup prints the speedup stacks of recordings, the first with one processor.
+func showSpeedup(ctx context.Context, std stdio, recordings []string) error {
+	for _, name := range recordings[1:] {
+		if a, b := programOf(recordings[0]), programOf(name); a != b {
+			fmt.Fprintf(std.err, "bottleneck: no speedup stack: the largest recordings are of different programs, %s and %s\n", oneLine(a), oneLine(b))
+			return nil
+		}
 	}
-	return errors.Join(err, failed)
+	fmt.Fprintln(std.out)
+	f := speedupFlags{opt: speedup.Options{Workers: "auto"}}
+	stacks, err := f.read(ctx, std, recordings)
+	if err != nil {
+		return err
+	}
+	return output.StackForms["text"](std.out, stacks, output.Drawing{Options: output.TextOn(std.out)})
+}
+
+// programOf returns the name of the program in that of a recording, NAME.PID.trace.
+func programOf(recording string) string {
+	name := strings.TrimSuffix(filepath.Base(recording), ".trace")
+	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
 // record runs the command once, keeps its recordings, and returns the name of the longest, "" if
