@@ -212,10 +212,10 @@ func workPerNS() float64 {
 }
 
 // BenchmarkRecord is a wait behind one owner without the blocking: by the depth of the call chains,
-// without them, and with the messages in the trace.
+// and with the messages in the trace.
 func BenchmarkRecord(b *testing.B) {
-	run := func(b *testing.B, depth int, noChains bool) {
-		if err := Start(Options{Exact: true, NoChains: noChains}); err != nil {
+	run := func(b *testing.B, depth int) {
+		if err := Start(Options{Exact: true}); err != nil {
 			b.Fatal(err)
 		}
 		defer Stop()
@@ -234,14 +234,13 @@ func BenchmarkRecord(b *testing.B) {
 		})
 	}
 	for _, depth := range []int{0, 32} {
-		b.Run(fmt.Sprintf("depth=%d", depth), func(b *testing.B) { run(b, depth, false) })
-		b.Run(fmt.Sprintf("depth=%d/without-chains", depth), func(b *testing.B) { run(b, depth, true) })
+		b.Run(fmt.Sprintf("depth=%d", depth), func(b *testing.B) { run(b, depth) })
 	}
 	b.Run("traced", func(b *testing.B) {
 		if err := rtrace.Start(io.Discard); err != nil {
 			b.Skip(err)
 		}
 		defer rtrace.Stop()
-		run(b, 0, false)
+		run(b, 0)
 	})
 }

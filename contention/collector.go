@@ -2,7 +2,6 @@ package contention
 
 import (
 	"errors"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -19,11 +18,6 @@ type Options struct {
 	// holds of less than 4 µs only some are observed. Exact can take a third of the throughput of a
 	// hot lock (BenchmarkContendedExact). It applies while any Collector with it is on.
 	Exact bool
-	// NoChains captures no call chains: rows are of locks, and the Stack of waiters and owners is
-	// nil. Recording a wait then takes 5 % less time, and 25 % less at a depth of 40 calls. It
-	// applies while all Collectors that are on have it. BOTTLENECK_NO_CHAINS=1 in the environment
-	// sets it for all of them.
-	NoChains bool
 	// MaxChains, MaxLocks and MaxPairs bound the memory: the number of call chains (0: 65536), of
 	// locks (0: 16384), and of rows in the profile (0: 65536). The excess is combined and counted
 	// in Profile.Dropped. With full tables, a collection takes about 60 MB. Collectors that are on
@@ -85,9 +79,6 @@ func (c *Collector) Start(o Options) error {
 	if c.session != nil {
 		c.session.forget()
 	}
-	if v := os.Getenv("BOTTLENECK_NO_CHAINS"); v != "" && v != "0" {
-		o.NoChains = true
-	}
 	c.on, c.session = true, newSession(o, now())
 	if active != nil {
 		c.session.shareChains(active.session)
@@ -119,7 +110,6 @@ func (c *Collector) Stop() error {
 // nextCollection makes waits that begin from now on be recorded for the Collectors that are on.
 func nextCollection() {
 	var next *collection
-	noChains := true
 	for c := active; c != nil; c = c.next {
 		if next == nil {
 			next = &collection{session: c.session}
@@ -127,10 +117,6 @@ func nextCollection() {
 			next.more = append(next.more, c.session)
 		}
 		next.exact = next.exact || c.session.options.Exact
-		noChains = noChains && c.session.options.NoChains
-	}
-	for c := active; c != nil; c = c.next {
-		c.session.noChains.Store(noChains)
 	}
 	current.Store(next)
 }

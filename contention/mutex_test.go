@@ -3,7 +3,6 @@
 package contention
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"runtime"
@@ -140,57 +139,6 @@ func TestOneWait(t *testing.T) {
 	}
 	if p.Accuracy != Exact || p.Source != FromWrappers || p.InFlight != 0 || len(p.Warnings) != 0 {
 		t.Errorf("%s, %s, %d in flight, %q", p.Accuracy, p.Source, p.InFlight, p.Warnings)
-	}
-}
-
-// TestNoChains: without call chains, there is one row for a lock and a kind of wait, with all of
-// the time and the count, and the lock still has its class.
-func TestNoChains(t *testing.T) {
-	t.Run("Options", func(t *testing.T) { testNoChains(t, Options{NoChains: true, Exact: true}) })
-	t.Run("environment", func(t *testing.T) {
-		t.Setenv("BOTTLENECK_NO_CHAINS", "1")
-		testNoChains(t, Options{Exact: true})
-	})
-}
-
-func testNoChains(t *testing.T, o Options) {
-	collecting(t, o)
-	var c cache
-	for range 3 {
-		c.mu.Lock()
-		done := make(chan bool)
-		go func() { c.get(); close(done) }()
-		waitFor(t, "c.get to wait", func() bool { return c.mu.registered() == 1 })
-		time.Sleep(time.Millisecond)
-		c.mu.Unlock()
-		<-done
-	}
-	p := Snapshot()
-	checkConservation(t, p)
-	if len(p.Waits) != 1 || len(p.Pairs) != 1 {
-		t.Fatalf("%d waits and %d pairs, want one each", len(p.Waits), len(p.Pairs))
-	}
-	w, q := p.Waits[0], p.Pairs[0]
-	if w.Contentions != 3 || w.Blamed < 3*time.Millisecond || w.Waiter.Stack != nil || q.Owner.Stack != nil || q.Owner.Group != "" || !strings.HasSuffix(w.Lock.Class, "contention.cache") {
-		t.Errorf("%+v, owner %+v, class %q", w, q.Owner, w.Lock.Class)
-	}
-	if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "NoChains") {
-		t.Errorf("warnings: %q", p.Warnings)
-	}
-	var b bytes.Buffer
-	if err := WriteJSON(&b, p); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ReadJSON(&b); err != nil {
-		t.Error(err)
-	}
-	if _, err := p.Aggregate(ByOwnerFunc, ByLock, ByWaiterStack); err != nil {
-		t.Error(err)
-	}
-	for stack, q := range p.Samples(JoinedView) {
-		if len(stack) == 0 {
-			t.Errorf("empty stack: %+v", q)
-		}
 	}
 }
 

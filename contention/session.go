@@ -18,11 +18,10 @@ import (
 
 // session has the records of a Collector from its Start to its Stop.
 type session struct {
-	table    atomic.Pointer[callstack.Table] // nil once the session is forgotten
-	options  Options
-	noChains atomic.Bool
-	wall     int64 // when it began, in nanoseconds since 1970: a time.Time would link time zones
-	start    int64 // the same in the time of now
+	table   atomic.Pointer[callstack.Table] // nil once the session is forgotten
+	options Options
+	wall    int64 // when it began, in nanoseconds since 1970: a time.Time would link time zones
+	start   int64 // the same in the time of now
 
 	droppedBefore uint64 // call chains that the table had dropped before the session began
 
@@ -51,7 +50,6 @@ const (
 func newSession(o Options, start int64) *session {
 	o.MaxLocks, o.MaxPairs = cmp.Or(max(0, o.MaxLocks), defaultLocks), cmp.Or(max(0, o.MaxPairs), defaultPairs)
 	s := &session{options: o, wall: time.Now().UnixNano(), start: start, accounts: make(map[*lockInfo]*account)}
-	s.noChains.Store(o.NoChains)
 	s.table.Store(callstack.NewTable(o.MaxChains))
 	return s
 }
@@ -65,13 +63,13 @@ func (s *session) shareChains(of *session) {
 
 func (s *session) chains() *callstack.Table { return s.table.Load() }
 
-// noChain replaces all call chains with Options.NoChains, and those of owners that leave a lock for
-// which no goroutine has waited since its session was forgotten.
+// noChain replaces the call chains of owners that leave a lock for which no goroutine has waited
+// since its session was forgotten.
 var noChain = new(callstack.Chain)
 
 // capture returns the call chain above frame.
 func (s *session) capture(frame unsafe.Pointer) *callstack.Chain {
-	if table := s.chains(); table != nil && !s.noChains.Load() {
+	if table := s.chains(); table != nil {
 		return table.CaptureAbove(frame)
 	}
 	return noChain
@@ -246,12 +244,6 @@ func (s *session) snapshot() *Profile {
 	p.Dropped.Pairs = s.crowded.Load()
 	if s.sampled.Load() {
 		p.Accuracy = Sampled
-	}
-	for i := range p.Waits {
-		if p.Waits[i].Waiter.Stack == nil {
-			p.warn("Call chains were not recorded: Options.NoChains or BOTTLENECK_NO_CHAINS is set.")
-			break
-		}
 	}
 	p.finish()
 	return p
