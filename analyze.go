@@ -150,9 +150,6 @@ type Options struct {
 		// AggregateNested counts nested regions as part of the enclosing region, and goroutines
 		// that end before their creator as part of the creator, instead of as separate tasks.
 		AggregateNested bool
-		// Hz is the frequency of reference cycles on the machine of the trace, if known. The
-		// profile then also has cycles.
-		Hz float64
 	}
 	Speedup speedup.Options
 	// PathStacks requests the call chains of critical paths: see critical.Path.Stacks.
@@ -276,7 +273,7 @@ func (a *analyses) observers() (out []timeline.Observer) {
 		out = append(out, timeline.Beside(a.waits)) // it takes as long as the others together
 	}
 	if opt.Want.has(WantTasks) || a.follow != nil {
-		of := tracetasks.Options{Tasks: opt.Tasks.Tasks, AggregateNested: opt.Tasks.AggregateNested, Hz: opt.Tasks.Hz}
+		of := tracetasks.Options{Tasks: opt.Tasks.Tasks, AggregateNested: opt.Tasks.AggregateNested}
 		var paths []timeline.Observer
 		if a.follow != nil {
 			paths = append(paths, a.follow(&of))

@@ -101,8 +101,7 @@ type Class struct {
 	// without those of tasks nested in it.
 	Cycles Histogram `json:"cycles"`
 	// RunningNS is the granularity as running time in nanoseconds. It is set only in a profile
-	// from a trace, where Cycles is empty unless the frequency was given. See
-	// [Profile.Granularity].
+	// from a trace, where Cycles is empty. See [Profile.Granularity].
 	RunningNS Histogram `json:"running_ns,omitzero"`
 	// WallNS is the time from the start of each task to its end, in nanoseconds.
 	WallNS Histogram `json:"wall_ns"`
@@ -242,8 +241,8 @@ const (
 	OfUserTasks  = "user-tasks"
 )
 
-// ByTime reports whether granularity is running time in nanoseconds: the profile is from a trace,
-// and the frequency of cycles was not given.
+// ByTime reports whether granularity is running time in nanoseconds, as in a profile from a trace. An
+// older one may have cycles, of a given frequency.
 func (p *Profile) ByTime() bool { return p.Source == SourceTrace && p.Hz == 0 }
 
 // Granularity returns the distribution of the class's granularity: [Class].Cycles, or

@@ -108,7 +108,7 @@ func readFile(ctx context.Context, std stdio, name, single string, opt bn.Option
 }
 
 // traceFlags are the flags that affect the analysis of a trace.
-var traceFlags = []string{"group", "window", "collections", "from", "to", "offered", "generations", "during", "outside", "user-tasks", "aggregate", "hz"}
+var traceFlags = []string{"group", "window", "collections", "from", "to", "offered", "generations", "during", "outside", "user-tasks", "aggregate"}
 
 // rejectTraceFlags rejects flags that have no effect on a saved result, whose grouping is fixed.
 func rejectTraceFlags(flags *pflag.FlagSet, a artifact.Artifact) (err error) {

@@ -230,7 +230,7 @@ func TestWrongKind(t *testing.T) {
 		{"graph " + stack, exitUsage, `stack.json is a speedup stack: "bottleneck report" reads it`},
 		{"tasks " + graph, exitUsage, `graph.json is a bottle graph: "bottleneck graph" reads it`},
 		{"tasks " + windows, exitUsage, `windows.json is a bottle graph: "bottleneck graph" reads it`},
-		{"tasks -hz 1e9 " + locks, exitUsage, `c.json is a contention profile: "bottleneck contention" reads it`},
+		{"tasks -aggregate " + locks, exitUsage, `c.json is a contention profile: "bottleneck contention" reads it`},
 		{"contention " + graph, exitUsage, `graph.json is a bottle graph: "bottleneck graph" reads it`},
 		{"contention " + tasks, exitUsage, `t.json is a profile of tasks: "bottleneck tasks" reads it`},
 		{"graph " + temporary(t, "none.json", []byte(`{"a":1}`)), exitFailure, "none.json: bottle: reading JSON: object 1, from byte 0: not a bottle graph: wall_ns"},

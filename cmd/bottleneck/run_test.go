@@ -240,7 +240,6 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"graph", "-top", "a few", "x"}, `-top "a few": want a whole number`},
 		{[]string{"graph", "-offered=7", "x"}, `-offered 7: want true or false, or nothing`},
 		{[]string{"graph", "-o", "x.doc", "x"}, `-o x.doc: unknown extension: want a file ending in .svg`},
-		{[]string{"tasks", "-hz", "", "x"}, `-hz "": want a number`},
 		{[]string{"speedup", "-estimate", "http://localhost/trace"}, `traces are read twice, so they have to be files`},
 		{[]string{"graph", "-top", "-1", "x"}, "-top -1"},
 		{[]string{"graph", "-from", "-1s", "x"}, "want 0s or more"},

@@ -34,12 +34,6 @@ type tasksFlags struct {
 
 func (a *app) tasks() *cobra.Command {
 	f := &tasksFlags{analysis: analysis{kinds: []*artifact.Kind{artifact.Tasks}}}
-	f.check = func() error {
-		if hz := f.opt.Tasks.Hz; !(hz >= 0 && hz <= 1e12) {
-			return usagef("-hz %v: want a frequency, such as 2.4e9", hz)
-		}
-		return nil
-	}
 	f.result = func(a artifact.Artifact) (any, error) {
 		p := a.Value.(*granularity.Profile)
 		return p, f.choose(p)
@@ -75,7 +69,6 @@ that without a trace.`, func(ctx context.Context, std stdio, args []string) erro
 	fs.BoolVar(&f.to.Draw.Strip, "strip", false, "draw tasks over time, with context switches and CPU utilization, instead of the distributions")
 	fs.BoolVar(&f.opt.Tasks.Tasks, "user-tasks", false, "the tasks of a trace are those of trace.NewTask, with what ran in their regions, instead of the regions of trace.StartRegion")
 	fs.BoolVar(&f.opt.Tasks.AggregateNested, "aggregate", false, "count regions inside a region of a trace as part of it, and goroutines as part of those that started them and ended later")
-	fs.Float64Var(&f.opt.Tasks.Hz, "hz", 0, "convert the times of a trace to reference cycles of `FREQUENCY`, such as 2.4e9")
 	flags.Parsed(fs, &f.sweep, "sweep", "", "run the command after -- with `NAME=VALUES` of a parameter, such as GRAIN=1,10,100", parseSweep)
 	fs.IntVar(&f.runs, "runs", 5, "with -sweep, run `N` times for each value")
 	f.to.Only["strip"] = []string{"svg", "png", "html"}

@@ -95,7 +95,6 @@ func TestTasksFiles(t *testing.T) {
 func TestTasksOfTraces(t *testing.T) {
 	for _, tt := range []struct{ args, out string }{
 		{"", "Source: trace-running, accuracy: upper-bound"},
-		{"-hz 2e9", "Granularity in cycles"},
 		{"-aggregate", "Granularity in running time"},
 		{"-user-tasks", "Source: trace-running"},
 		{"-format csv", "running_ns_p50"},
@@ -130,8 +129,7 @@ func TestTasksErrors(t *testing.T) {
 		{"-class ( " + file, exitUsage, "-class (: error parsing regexp"},
 		{"-class nothing " + file, exitFailure, `no class matches "nothing": the classes are example.com/shop.price, stock`},
 		{"-top -1 " + file, exitUsage, "-top -1"},
-		{"-hz -1 " + file, exitUsage, "-hz -1"},
-		{"-hz 1e9 " + file, exitUsage, "-hz is for traces"},
+		{"-aggregate " + file, exitUsage, "-aggregate is for traces"},
 		{"-format dot " + file, exitUsage, `-format dot: want`},
 		{"-o x.pdf " + file, exitUsage, "want a file ending in"},
 		{"-strips " + file, exitUsage, "did you mean -strip?"},

@@ -42,7 +42,7 @@ func TestTasksFailErrors(t *testing.T) {
 		{[]string{"-fail", "fine-task-%>1", file}, exitUsage, `unknown name "fine-task-%"; did you mean fine-tasks-%?`},
 		{[]string{"-fail", "wall/task>1", file}, exitUsage, "wall/task wants a duration"},
 		{[]string{"-fail", "tasks>1.x", file}, exitUsage, "tasks wants a number"},
-		{[]string{"-fail", "cycles/task>1", phasesTrace}, exitFailure, "a trace has no cycles: give -hz"},
+		{[]string{"-fail", "cycles/task>1", phasesTrace}, exitFailure, "a trace has no cycles: compare running/task"},
 		{[]string{"-fail", "running/task>1ns", phasesTrace}, exitFailure, "-fail: running/task>1ns"},
 		{[]string{"-fail", "tasks(stok).p50>1", file}, exitFailure, `there are no tasks of class "stok"; did you mean "stock"?`},
 		{[]string{"-fail", "tasks(stock).p51>1", file}, exitUsage, `unknown name "p51"; did you mean p50?`},

@@ -81,7 +81,7 @@ func shortest(f *pflag.Flag) string {
 }
 
 // wanted describes the values of flags by type.
-var wanted = map[string]string{"bool": "true or false, or nothing", "int": "a whole number", "float64": "a number", "duration": "a duration, such as 500ms"}
+var wanted = map[string]string{"bool": "true or false, or nothing", "int": "a whole number", "duration": "a duration, such as 500ms"}
 
 // Error returns the error for an invalid flag, with a suggestion.
 func Error(c *cobra.Command, err error) error {

@@ -141,7 +141,7 @@ func lacksTasks(v any, name string) string {
 	case !slices.ContainsFunc(p.Classes, measured):
 		return "no task was measured"
 	case name == "cycles/task":
-		return "a trace has no cycles: give -hz, or compare running/task"
+		return "a trace has no cycles: compare running/task"
 	case name == "running/task":
 		return "the length of a cycle is not known: compare cycles/task"
 	}

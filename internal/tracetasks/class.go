@@ -78,12 +78,9 @@ func (c *traceClass) leave(now, begin timeline.Time) {
 }
 
 // record counts an execution.
-func (s *traceSite) record(x *traceTask, begin timeline.Time, hz float64) {
+func (s *traceSite) record(x *traceTask, begin timeline.Time) {
 	s.Tasks++
 	s.RunningNS.Add(uint64(x.self))
-	if hz > 0 {
-		s.Cycles.Add(uint64(float64(x.self) * hz / 1e9))
-	}
 	s.WallNS.Add(uint64(x.wall))
 	s.BlockedNS.Add(uint64(x.off))
 	s.class.ReadyNS.Add(uint64(min(x.ready, x.off)))

@@ -31,7 +31,6 @@ import (
 // first fields, Options.Tasks.
 type Options struct {
 	Tasks, AggregateNested bool
-	Hz                     float64
 	// Window, if positive, makes the observer compute a profile of each stretch of that length instead
 	// of one of the whole pass: see [Observer.Windows]. A task belongs to the window in which it ended.
 	Window time.Duration
@@ -298,7 +297,7 @@ func (o *Observer) ended(g *goroutineTasks, r *openRegion, of *timeline.Goroutin
 	if r.inner {
 		c.Nested++
 	}
-	r.site.record(&x, o.begin, o.opt.Hz)
+	r.site.record(&x, o.begin)
 }
 
 // lost counts a region or task that is only partly known. at is when the trace ends for it, or −1
@@ -343,7 +342,7 @@ func (o *Observer) Task(e *timeline.Span) {
 	default:
 		t.site.class.leave(e.Time, o.begin)
 		wall := e.Time - t.start
-		t.site.record(&traceTask{self: t.running, wall: wall, off: max(wall-t.running, 0), ready: t.ready, start: t.start, end: e.Time}, o.begin, o.opt.Hz)
+		t.site.record(&traceTask{self: t.running, wall: wall, off: max(wall-t.running, 0), ready: t.ready, start: t.start, end: e.Time}, o.begin)
 	}
 }
 

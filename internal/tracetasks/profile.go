@@ -21,9 +21,6 @@ func (o *Observer) Profile() *granularity.Profile {
 	case o.wholeLives():
 		p.Of = granularity.OfGoroutines
 	}
-	if o.opt.Hz > 0 {
-		p.Hz, p.HzOrigin = o.opt.Hz, "given"
-	}
 	if !o.wall.IsZero() {
 		p.Time = o.wall.Add(time.Duration(o.begin - o.first))
 	}
@@ -54,7 +51,7 @@ func (o *Observer) build(p *granularity.Profile) {
 		}
 		site := s.Site
 		site.Pool, site.Created, site.Submitted = s.key.pool, traceFrames(s.key.created, s.key.pool), traceFrames(s.key.submitted, s.key.pool)
-		c.Add(&granularity.Class{Tasks: site.Tasks, Cycles: site.Cycles, RunningNS: site.RunningNS, WallNS: site.WallNS, BlockedNS: site.BlockedNS})
+		c.Add(&granularity.Class{Tasks: site.Tasks, RunningNS: site.RunningNS, WallNS: site.WallNS, BlockedNS: site.BlockedNS})
 		c.Sites = append(c.Sites, site)
 	}
 	for from, c := range classes {

@@ -111,15 +111,6 @@ func TestTraceRunningTimes(t *testing.T) {
 	}
 }
 
-// Cycles follow from a given frequency.
-func TestTraceHz(t *testing.T) {
-	p := readTrace(t, traced(t, regions), Options{Hz: 2e9})
-	c := classNamed(t, p, "outer")
-	if p.ByTime() || c.Cycles.Count() != 20 || c.Cycles.Sum() != 2*c.RunningNS.Sum() {
-		t.Errorf("%d tasks of %g cycles and %g ns", c.Cycles.Count(), c.Cycles.Sum(), c.RunningNS.Sum())
-	}
-}
-
 // Places: the call of StartRegion, and the beginning of the user task or the start of the
 // goroutine.
 func TestTraceSites(t *testing.T) {
