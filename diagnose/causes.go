@@ -657,12 +657,13 @@ func (d *diagnosis) mergePieces() {
 			into.take(c)
 		}
 	}
-	if handed := d.byKey[key{kind: HandOver}]; handed != nil {
-		for r := range d.rowsOf(handed) {
-			if starts := d.startsOf(d.called(r.Group)); starts != nil && starts.lost > handed.lost {
-				starts.take(handed)
-			}
-			break // the largest
+	for _, c := range d.causes {
+		if len(c.rows) == 0 || c.kind != HandOver && c.kind != Serial {
+			continue
+		}
+		largest := &d.l.Rows[c.rows[0]]
+		if starts := d.startsOf(d.called(largest.Group)); starts != nil && starts.lost > c.lost && (c.kind == HandOver || c.lost < starts.lost/2 && largest.Wait == timeline.WaitCreated.String() && d.startedBy[largest.Group][c.name]) {
+			starts.take(c)
 		}
 	}
 }

@@ -736,6 +736,15 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, waits: locked(3*time.Second, 0), change: func(r *diagnose.Results) { r.Contention.Locks[0].Class = "net/rpc.Server" },
 			sentence: "The lock rpc.Server kept 50% of the capacity idle (9 waits, blocked for 3 s in all).",
 			advice:   "The standard library holds it for the program: call that less often, for more at a time."},
+		// In a part of a recording, whose waits are known only for all of it.
+		{rows: []ledger.Row{lockRow(ledger.Idle, 600*ms), {Category: ledger.Syscall, Group: "main.take", Site: placeOf("main.take", 6), Call: "fsync", Time: 600 * ms, Count: 30}},
+			waits: blamed(3 * time.Second), pairs: owned(3*time.Second, contention.Wait{Running: time.Second, Blocked: map[string]time.Duration{"syscall": 2 * time.Second}}),
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 6, Waiting: map[string]time.Duration{"syscall": 600 * ms}}},
+			change: func(r *diagnose.Results) {
+				r.Contention.Duration, r.Contention.Locks[0].Contended = 2*time.Second, 2*time.Second
+			},
+			sentence: "The lock main.table cost 60% of the capacity: processors were idle for 30% and were in system calls under it for 30%.",
+			advice:   "While others waited, its owners waited themselves (syscall) for 67%, most at main.take main.go:6. Hold it for less time, or divide what it guards among several locks. Each waits until the disk has written: sync once for several changes, in batches or for all that wait at a time."},
 		// Under the lock, its owners wait for one that sleeps.
 		{rows: []ledger.Row{lockRow(ledger.Idle, 500*ms), {Category: ledger.Outside, Group: "main.archive", Site: placeOf("main.archive", 17), Wait: "sleep", Beside: ledger.None, Time: 900 * ms, Count: 9}},
 			waits:    append(blamed(3*time.Second), contention.Wait{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.take", Stack: stackOf("main.take", 6)}, Waited: time.Second, Contentions: 9}),

@@ -1209,14 +1209,14 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 	if waited && d.own(under) {
 		f.Where = slices.Insert(f.Where, min(len(f.Where), 1), under)
 	}
-	if d.windowed() {
-		return
-	}
-	waits := fmt.Sprintf("(%s, blocked for %s in all)", format.Plural(row.Contentions, "wait", "waits"), format.Duration(row.Waited))
+	waits := fmt.Sprintf(" (%s, blocked for %s in all)", format.Plural(row.Contentions, "wait", "waits"), format.Duration(row.Waited))
 	if row.Ready > row.Waited/2 {
 		waits = strings.TrimSuffix(waits, " in all)") + fmt.Sprintf(" and then ready for %s in all)", format.Duration(row.Ready))
 	}
-	f.Title = fmt.Sprintf("%s kept %s of the capacity idle %s.", name, lost, waits)
+	if d.windowed() {
+		waits = "" // of the whole recording
+	}
+	f.Title = fmt.Sprintf("%s kept %s of the capacity idle%s.", name, lost, waits)
 	spent := d.timesOf(c)
 	in, calls := spent[ledger.Code], spent[ledger.Syscall] // in methods of the lock, and under it
 	if ratio(calls, d.l.Capacity) < 0.01 {
@@ -1235,15 +1235,15 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 		without(f, "the waits and the calls", "without the code around the calls")
 	}
 	if last := len(parts) - 1; last > 0 {
-		f.Title = fmt.Sprintf("%s cost %s of the capacity: %s and %s %s.", name, lost, strings.Join(parts[:last], ", "), parts[last], waits)
+		f.Title = fmt.Sprintf("%s cost %s of the capacity: %s and %s%s.", name, lost, strings.Join(parts[:last], ", "), parts[last], waits)
 	}
 	if c.queue && f.Share < 0.1 {
 		more := ""
 		if c.held >= mostlyHeld {
 			more = fmt.Sprintf("; with more, at best %s times as fast while the lock is held for as long", format.Number(1/c.held))
-			f.Title = fmt.Sprintf("%s limits, not the number of processors: its owners ran for some %.0f%% of the time, and %s goroutines waited for it on average %s.", name, 100*c.held, mean(row.Waited, d.l.Wall), waits)
+			f.Title = fmt.Sprintf("%s limits, not the number of processors: its owners ran for some %.0f%% of the time, and %s goroutines waited for it on average%s.", name, 100*c.held, mean(row.Waited, d.l.Wall), waits)
 		} else {
-			f.Title = fmt.Sprintf("%s may limit, not the number of processors: %s goroutines on average waited for it, or after that for the processor %s.", name, mean(row.Waited+row.Ready, d.l.Wall), waits)
+			f.Title = fmt.Sprintf("%s may limit, not the number of processors: %s goroutines on average waited for it, or after that for the processor%s.", name, mean(row.Waited+row.Ready, d.l.Wall), waits)
 			f.Advice += " The trace does not show for how long its owners ran, which bounds what more processors gain."
 		}
 		if f.Share < worthTelling {
