@@ -61,8 +61,8 @@ func (o *Observer) Result(info *timeline.Info, err error) (*Graph, error) {
 	return g, err
 }
 
-// Reads restricts a pass to what has to be decoded. If the grouping depends on more than names, that
-// includes the time before From.
+// Reads restricts a pass to what has to be decoded. If the grouping depends on more than names,
+// that includes the time before From.
 func (opt *Options) Reads(pass *timeline.Options) {
 	pass.From, pass.To, pass.First, pass.Last, pass.During, pass.Outside = opt.From, opt.To, opt.First, opt.Last, opt.During, opt.Outside
 	if opt.During != "" {
@@ -76,8 +76,8 @@ func (opt *Options) Reads(pass *timeline.Options) {
 	}
 }
 
-// Bounds returns the bounds for observers of such a pass: From and To or, with During, none, because
-// the pass itself stops the clock outside of them.
+// Bounds returns the bounds for observers of such a pass: From and To or, with During, none,
+// because the pass itself stops the clock outside of them.
 func (opt *Options) Bounds() (from, to time.Duration) {
 	if opt.During != "" {
 		return 0, 0

@@ -21,8 +21,8 @@
 //		log.Print(http.ListenAndServe("localhost:8080", c.SlowRequests(http.DefaultServeMux, time.Second)))
 //	}
 //
-// Start watches conditions, such as a queue of goroutines; requests, operations, panics and calls of
-// Trigger need no Start. Option Captures of package exporters/live shows the captures.
+// Start watches conditions, such as a queue of goroutines; requests, operations, panics and calls
+// of Trigger need no Start. Option Captures of package exporters/live shows the captures.
 //
 // A capture holds the execution trace of the last seconds, its verdict as Markdown and JSON, the
 // waits for wrapped locks, and the reason. By default, at least ten minutes pass between two

@@ -274,7 +274,7 @@ func TestAccuracyOfDrawnWaits(t *testing.T) {
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				mu.Lock()
-				mu.Unlock()
+				defer mu.Unlock()
 			})
 			time.Sleep(time.Millisecond) // a waiter that is not drawn shows nowhere
 			mu.Unlock()

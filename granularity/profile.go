@@ -45,9 +45,9 @@ import (
 )
 
 // Profile describes the tasks of a run. [Recorder.Profile] makes one from measurements,
-// bottleneck.Analyze from an execution trace, and [ReadJSON] reads a recorded one. Its memory is bounded:
-// some histograms a site, a series of 256 bins a class, and a limited number of sites, samples and
-// log entries. What did not fit is counted in Warnings.
+// bottleneck.Analyze from an execution trace, and [ReadJSON] reads a recorded one. Its memory is
+// bounded: some histograms a site, a series of 256 bins a class, and a limited number of sites,
+// samples and log entries. What did not fit is counted in Warnings.
 type Profile struct {
 	// Source names what counted the cycles, such as "rseq-clock"; docs/measurements.md lists the
 	// sources. Accuracy is "counted", "counted-user", "thread-time" or "upper-bound".
@@ -241,8 +241,8 @@ const (
 	OfUserTasks  = "user-tasks"
 )
 
-// ByTime reports whether granularity is running time in nanoseconds, as in a profile from a trace. An
-// older one may have cycles, of a given frequency.
+// ByTime reports whether granularity is running time in nanoseconds, as in a profile from a trace.
+// An older one may have cycles, of a given frequency.
 func (p *Profile) ByTime() bool { return p.Source == SourceTrace && p.Hz == 0 }
 
 // Granularity returns the distribution of the class's granularity: [Class].Cycles, or

@@ -1,9 +1,9 @@
 // Package criticalpath follows the critical paths in an execution trace: package critical describes
 // them.
 //
-// An [Observer] adds a fifth to the time of a pass with the graph and the tasks (BenchmarkObserver).
-// It takes at most 32 MB besides the rows, of which there are at most 16,384, and 40 bytes for each
-// live goroutine.
+// An [Observer] adds a fifth to the time of a pass with the graph and the tasks
+// (BenchmarkObserver). It takes at most 32 MB besides the rows, of which there are at most 16,384,
+// and 40 bytes for each live goroutine.
 package criticalpath
 
 import (

@@ -27,8 +27,8 @@ import (
 // shadow stack of measured tasks. In a trace without regions, the whole life of a goroutine is a
 // region, and a request that it serves is nested in it: see goroutines.go.
 
-// Options configures an [Observer]. The zero value is ready to use. Package bottleneck describes the
-// first fields, Options.Tasks.
+// Options configures an [Observer]. The zero value is ready to use. Package bottleneck describes
+// the first fields, Options.Tasks.
 type Options struct {
 	Tasks, AggregateNested bool
 	// Window, if positive, makes the observer compute a profile of each stretch of that length instead
