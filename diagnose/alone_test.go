@@ -503,6 +503,19 @@ func TestLockBesideABusyGoroutine(t *testing.T) {
 	}
 }
 
+// That one goroutine polls, and that the others have nothing to do while it does, is one finding.
+func TestPollsAlone(t *testing.T) {
+	const ms = time.Millisecond
+	found := diagnose.New((&made{
+		rows: []ledger.Row{{Category: ledger.Code, Group: "main.poll", Site: placeOf("main.poll", 5), Callee: "runtime.selectnbrecv", Time: 900 * ms, Shared: 800 * ms, Count: 9},
+			{Category: ledger.NoWork, Beside: "main.poll", Time: 900 * ms, Count: 1}},
+		boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.poll", Goroutines: 1, Running: 900 * ms, SelfParallelism: 1}},
+	}).results(t)).Findings
+	if len(found) != 1 || found[0].Kind != diagnose.Saturated {
+		t.Errorf("%d findings, the first a %s: %s", len(found), found[0].Kind, found[0].Title)
+	}
+}
+
 // Of workers that wait for one piece of work after the other, all can do as much.
 func TestEnoughForWorkers(t *testing.T) {
 	const ms = time.Millisecond

@@ -1282,7 +1282,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: HandOver}, true
 	case ran == ledger.Several:
 		return key{kind: Starved}, true
-	case r.Wait == timeline.WaitOnce.String(), d.untilClosed(r), r.Wait == timeline.WaitWaitGroup.String() && r.Group == r.Beside && !d.startedBy[ran][ran]:
+	case r.Wait == timeline.WaitOnce.String(), d.untilClosed(r), r.Wait == timeline.WaitWaitGroup.String() && r.Group == r.Beside && !d.startedBy[ran][ran] && (d.boxes[ran] == nil || d.isGroup(ran)):
 		return key{kind: once, place: r.Site, name: ran}, true
 	case r.Wait == timeline.WaitWaitGroup.String() && d.short[ran]:
 		return key{kind: Tiny, name: ran}, true

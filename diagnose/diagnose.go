@@ -284,6 +284,9 @@ func (d *diagnosis) findings() []verdict.Finding {
 	first := d.before()
 	var ranked []weighed
 	for _, c := range d.causes {
+		if c.kind == Serial && d.fights() && d.mostlyPolls(c.name) && !d.areFew(c.name) {
+			continue // that is the finding
+		}
 		if share := ratio(c.lost-d.spare(c), d.l.Capacity); share >= worthTelling && (c.kind != Tracing || share >= 0.05) || c.queue {
 			f := d.finding(c)
 			ranked = append(ranked, weighed{f, d.weight(&f, c)})
@@ -341,6 +344,11 @@ func (d *diagnosis) polls() bool {
 // for an atomic variable is as often between two looks at it.
 func (d *diagnosis) mayPoll(group string) bool {
 	return d.ran[group].shared > d.ran[group].code/10
+}
+
+// mostlyPolls reports whether a group of goroutines was there for most of its running time.
+func (d *diagnosis) mostlyPolls(group string) bool {
+	return d.ran[group].shared > d.ran[group].code/2
 }
 
 // mostlyYields reports whether most slices of running began after a yield. Goroutines that yield are

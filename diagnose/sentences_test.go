@@ -745,6 +745,19 @@ func TestSentences(t *testing.T) {
 			},
 			sentence: "The lock main.table cost 60% of the capacity: processors were idle for 30% and were in system calls under it for 30%.",
 			advice:   "While others waited, its owners waited themselves (syscall) for 67%, most at main.take main.go:6. Hold it for less time, or divide what it guards among several locks. Each waits until the disk has written: sync once for several changes, in batches or for all that wait at a time."},
+		// The largest row may be no call.
+		{rows: []ledger.Row{alone("main.take", 900*ms), {Category: ledger.Syscall, Group: "main.take", Site: placeOf("main.take", 6), Call: "fsync", Time: 500 * ms, Count: 20}}, boxes: []bottle.Box{box("main.take", 1, 500*ms, 1)},
+			sentence: "Long system calls at main.take main.go:6 held processors for 25% of the capacity (20 calls); while main.take ran alone, the other processors had nothing to do for 45%.",
+			advice:   "Each waits until the disk has written: sync once for several changes, in batches or for all that wait at a time."},
+		// A single goroutine that has waited for others runs after them.
+		{rows: []ledger.Row{{Category: ledger.Idle, Group: "main.main", Site: placeOf("main.main", 30), Wait: "waitgroup", Beside: "main.main", Time: 700 * ms, Count: 9}, ran("main.main", 900*ms, 9)}, boxes: []bottle.Box{box("main.main", 1, 900*ms, 1)},
+			sentence: "While main.main ran alone, the other processors had nothing to do: 35% of the capacity.",
+			advice:   "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."},
+		{rows: []ledger.Row{{Category: ledger.Code, Group: "main.poll", Site: placeOf("main.poll", 5), Callee: "runtime.selectnbrecv", Time: 900 * ms, Shared: 800 * ms, Count: 9}, none("main.poll", 2700*ms)},
+			boxes:    []bottle.Box{box("main.poll", 1, 900*ms, 1)},
+			change:   func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 4, 4*time.Second },
+			sentence: "While main.poll ran alone, the other processors had nothing to do: 68% of the capacity.",
+			advice:   "Most of that passed in atomic operations or in select statements that did not wait: if it polls for something, have it wait for that instead."},
 		// Under the lock, its owners wait for one that sleeps.
 		{rows: []ledger.Row{lockRow(ledger.Idle, 500*ms), {Category: ledger.Outside, Group: "main.archive", Site: placeOf("main.archive", 17), Wait: "sleep", Beside: ledger.None, Time: 900 * ms, Count: 9}},
 			waits:    append(blamed(3*time.Second), contention.Wait{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.take", Stack: stackOf("main.take", 6)}, Waited: time.Second, Contentions: 9}),

@@ -122,7 +122,8 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		if f.Title = idles("Waiting for "+what, at, lost, times); ratio(busy, d.l.Capacity) >= 0.01 {
 			f.Title = fmt.Sprintf("Long "+what+" at %s held processors for %s%s.", at, d.taken(busy, c.lost-c.alone-busy), times)
 		}
-		if f.Advice = moreCalls(top); c.lost-c.alone-busy < busy/4 && !writesOut(top) {
+		call := cmp.Or(d.calls(c), top)
+		if f.Advice = moreCalls(call); c.lost-c.alone-busy < busy/4 && !writesOut(call) {
 			f.Advice = "Make fewer, larger calls."
 			if c.alone > 0 && busy >= time.Duration(c.count)*veryLongCall {
 				f.Advice = "Divide them among goroutines."
@@ -1002,6 +1003,10 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 			f.Where = slices.Insert(f.Where, min(1, len(f.Where)), starter)
 		}
 		f.Advice = fmt.Sprintf("What %s started took %s of the time for which they ran. ", starter, format.Percent(ran, whole))
+	}
+	if d.mostlyPolls(c.name) {
+		f.Advice = "Most of that passed in atomic operations or in select statements that did not wait: if it polls for something, have it wait for that instead."
+		return
 	}
 	f.Advice += d.herd(c) + "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."
 }
