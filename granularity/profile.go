@@ -241,9 +241,8 @@ const (
 	OfUserTasks  = "user-tasks"
 )
 
-// ByTime reports whether granularity is running time in nanoseconds, as in a profile from a trace.
-// An older one may have cycles, of a given frequency.
-func (p *Profile) ByTime() bool { return p.Source == SourceTrace && p.Hz == 0 }
+// ByTime reports whether granularity is running time in nanoseconds: the profile is from a trace.
+func (p *Profile) ByTime() bool { return p.Source == SourceTrace }
 
 // Granularity returns the distribution of the class's granularity: [Class].Cycles, or
 // [Class].RunningNS in nanoseconds if [Profile.ByTime] reports true.
