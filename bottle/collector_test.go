@@ -100,8 +100,18 @@ func TestCollector(t *testing.T) {
 
 	// Windows sum to the whole, and so do graphs that are merged or read back.
 	var all Collector
-	for _, w := range kinds.Windows {
+	for i, w := range kinds.Windows {
 		all.add(&w.Collector, 1)
+		// A mark phase that goes on at the end of a window is in both.
+		busy := time.Duration(0)
+		for j := range w.Boxes {
+			if b := &w.Boxes[j]; b.Group == "collector" {
+				busy = b.busy
+			}
+		}
+		if w.Collector.Time != busy {
+			t.Errorf("window %d: the collector worked in %v; its box in %v", i, w.Collector.Time, busy)
+		}
 	}
 	if all.Share = c.Share; all != c {
 		t.Errorf("the windows sum to %+v; the whole is %+v", all, c)

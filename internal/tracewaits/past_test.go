@@ -238,3 +238,23 @@ func TestTraceManyRoots(t *testing.T) {
 		}
 	}
 }
+
+// TestLedgersAreMultiplied: a wait that represents several has each of its times as often, also of
+// the things that a goroutine rarely does.
+func TestLedgersAreMultiplied(t *testing.T) {
+	var one, sum ledger
+	for on := range doing(doings) {
+		one.spend(on, 1000+timeline.Time(on))
+	}
+	sum.spend(3, 5)
+	sum.spendAs(&one, 7)
+	for on, got := range sum.did() {
+		want := 7 * (1000 + timeline.Time(on))
+		if on == 3 {
+			want += 5
+		}
+		if got != want {
+			t.Errorf("%d: %d ns; want %d", on, got, want)
+		}
+	}
+}
