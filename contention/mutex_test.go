@@ -125,7 +125,7 @@ func TestOneWait(t *testing.T) {
 	if w.Kind != MutexKind || w.Contentions != 1 || w.Observed != 1 || w.Lock.Name != "the lock" || w.Lock.Waiters != 1 {
 		t.Errorf("wait is %+v of %+v", w, w.Lock)
 	}
-	if q.Blamed < hold || w.Waited < q.Blamed || w.Longest != w.Waited || q.Longest != q.Blamed {
+	if q.Blamed < hold || w.Waited < q.Blamed || w.Longest != w.Waited || w.Lock.Longest != w.Waited || q.Longest != q.Blamed {
 		t.Errorf("waited %v, blamed %v", w.Waited, q.Blamed)
 	}
 	if f := w.Waiter.Stack.Frames[0].Func; !strings.HasSuffix(f, "contend.func1") || w.Waiter.Group != f {
