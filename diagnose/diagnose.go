@@ -142,7 +142,7 @@ func New(r Results) *verdict.Verdict {
 	}
 	for i := range v.Findings {
 		f := &v.Findings[i]
-		if d.ownFirst(f); (f.Kind == Serial || f.Kind == Saturated) && !slices.ContainsFunc(f.Where, d.own) {
+		if d.ownFirst(f); (f.Kind == Serial || f.Kind == Saturated) && !slices.ContainsFunc(f.Where, func(p timeline.Place) bool { return d.own(p) && p.Line > 0 }) {
 			f.Advice += " The trace shows no line outside the standard library for it: a CPU profile at the same time adds samples to the trace, which do."
 		}
 		if r.Window {

@@ -126,6 +126,25 @@ func TestCodeBeforeAWait(t *testing.T) {
 	}
 }
 
+// The line of a small part of what a handler ran is not where it runs.
+func TestPlaceOfAHandler(t *testing.T) {
+	const serve, ms = "net/http.(*conn).serve", time.Millisecond
+	handle := placeOf("main.handle", 31)
+	for ran, want := range map[time.Duration]timeline.Place{20 * ms: {Func: "main.handle"}, 200 * ms: handle} {
+		r := diagnose.Results{Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
+			{Kind: bottle.Application, Group: serve, Goroutines: 4, Running: 80 * ms, SelfParallelism: 2},
+			{Kind: bottle.Application, Group: "main.handle", Goroutines: 4, Running: 1900 * ms, SelfParallelism: 2, Starts: []string{serve}}, // while it handles
+		}}, Ledger: &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: serve, Site: timeline.Place{Func: "net/http.checkConnErrorWriter.Write", File: "/go/src/net/http/server.go", Line: 7}, Time: 2*time.Second - ran, Count: 900},
+			{Category: ledger.Code, Group: "main.handle", Site: handle, Time: ran, Count: 9},
+		}}}
+		f := diagnose.New(r).Findings[0]
+		if f.Kind != diagnose.Saturated || f.Where[0] != want || strings.Contains(f.Advice, "shows no line") != (want.Line == 0) {
+			t.Errorf("%v in the handler: %s %v %s", ran, f.Title, f.Where, f.Advice)
+		}
+	}
+}
+
 // Finalizers are code of the program in a goroutine of the runtime. Those that wait for what they
 // release show where.
 func TestPlaceOfFinalizers(t *testing.T) {
