@@ -519,7 +519,12 @@ func TestPollsAlone(t *testing.T) {
 // Of workers that wait for one piece of work after the other, all can do as much.
 func TestEnoughForWorkers(t *testing.T) {
 	const ms = time.Millisecond
-	for waits, want := range map[int64]string{0: "up to 2 processors", 400: "up to 4 processors"} {
+	for _, c := range []struct {
+		kind  string
+		waits int64
+		want  string
+	}{{contention.ChanReceiveKind, 0, "up to 2 processors"}, {contention.ChanReceiveKind, 400, "up to 4 processors"}, {contention.CondKind, 400, "up to 2 processors"}} { // a barrier divides no work
+		kind, waits, want := c.kind, c.waits, c.want
 		c := granularity.Class{Name: "main.work", Tasks: 4}
 		c.RunningNS.Add(uint64(700 * ms))
 		c.RunningNS.AddN(uint64(100*ms), 3)
@@ -527,10 +532,26 @@ func TestEnoughForWorkers(t *testing.T) {
 			Rows: []ledger.Row{{Category: ledger.Code, Group: "main.work", Site: placeOf("main.work", 9), Time: time.Second, Count: 400}}}
 		f := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.work", Goroutines: 4, Running: time.Second, Runnable: 3 * time.Second, SelfParallelism: 1}}},
 			Tasks:      &granularity.Profile{Source: granularity.SourceTrace, Of: granularity.OfGoroutines, Classes: []granularity.Class{c}, Wall: time.Second, Procs: 1},
-			Contention: &contention.Profile{Duration: time.Second, Waits: []contention.Wait{{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: "main.work", Stack: stackOf("main.work", 3)}, Contentions: waits, Parks: waits}}},
+			Contention: &contention.Profile{Duration: time.Second, Waits: []contention.Wait{{Kind: kind, Waiter: contention.Party{Group: "main.work", Stack: stackOf("main.work", 3)}, Contentions: waits, Parks: waits}}},
 		}).Findings[0]
 		if f.Kind != diagnose.OneProc || !strings.Contains(f.Advice, want) {
-			t.Errorf("%d waits: %s %s", waits, f.Title, f.Advice)
+			t.Errorf("%d waits (%s): %s %s", waits, kind, f.Title, f.Advice)
+		}
+	}
+}
+
+// Timers that processors wait for are more than the many goroutines that they start.
+func TestTimersBeforeTinyGoroutines(t *testing.T) {
+	const ms = time.Millisecond
+	for outside, want := range map[time.Duration]verdict.Kind{300 * ms: diagnose.Tiny, 1200 * ms: diagnose.Timer} {
+		r := (&made{
+			rows: []ledger.Row{{Category: ledger.Outside, Group: "main.expire", Wait: "created", Beside: ledger.None, Time: outside, Count: 900},
+				{Category: ledger.WakeUp, Group: "main.expire", Wait: "created", Beside: ledger.None, Time: 210 * ms, Count: 50_000}, {Category: ledger.Code, Group: "main.expire", Site: placeOf("main.expire", 9), Time: 350 * ms, Count: 100_000}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.expire", Goroutines: 100_000, Running: 350 * ms, SelfParallelism: 1}},
+		}).results(t)
+		r.Ledger.Born = 100_000
+		if f := diagnose.New(r).Findings[0]; f.Kind != want {
+			t.Errorf("timers for %v: %s %s", outside, f.Kind, f.Title)
 		}
 	}
 }

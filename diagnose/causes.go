@@ -1513,7 +1513,7 @@ func (d *diagnosis) hot(group string) (p timeline.Place, callers []timeline.Plac
 		func(r *ledger.Row) bool { return d.own(r.Site) },
 	} {
 		if i := slices.IndexFunc(rows, is); i >= 0 {
-			if rows[i].Time < most/20 && rows[i].Site.Func == group {
+			if rows[i].Site.Func == group && slices.ContainsFunc(rows, func(r *ledger.Row) bool { return r.Site.Func != "" && r.Time > 20*rows[i].Time }) {
 				return timeline.Place{Func: group}, nil // the line of so little would mislead
 			}
 			return rows[i].Site, rows[i].Callers

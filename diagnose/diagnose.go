@@ -197,7 +197,7 @@ func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 	switch {
 	case c.kind == pieces && !d.mostRanIn(c.name):
 		return f.Lost + d.ran[c.name].code
-	case f.Kind == Tiny && slices.ContainsFunc(f.Where, d.own) && (f.Share >= 0.1 || d.tiny[c.name] && d.mostAreTiny(f.Lost)):
+	case f.Kind == Tiny && slices.ContainsFunc(f.Where, d.own) && (f.Share >= 0.1 || d.tiny[c.name] && d.mostAreTiny(f.Lost)) && f.Lost+sum(d.ranTiny()) >= d.of[ledger.Outside]:
 		return 1<<62 + f.Lost
 	case c.queue, c.spun:
 		return f.Lost + d.l.Capacity/5

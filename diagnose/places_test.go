@@ -130,12 +130,17 @@ func TestCodeBeforeAWait(t *testing.T) {
 func TestPlaceOfAHandler(t *testing.T) {
 	const serve, ms = "net/http.(*conn).serve", time.Millisecond
 	handle := placeOf("main.handle", 31)
-	for ran, want := range map[time.Duration]timeline.Place{20 * ms: {Func: "main.handle"}, 200 * ms: handle} {
+	writes := timeline.Place{Func: "net/http.checkConnErrorWriter.Write", File: "/go/src/net/http/server.go", Line: 7}
+	for _, c := range []struct {
+		ran      time.Duration
+		at, want timeline.Place
+	}{{20 * ms, writes, timeline.Place{Func: "main.handle"}}, {200 * ms, writes, handle}, {20 * ms, timeline.Place{}, handle}} { // the last one never waited
+		ran, want := c.ran, c.want
 		r := diagnose.Results{Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
 			{Kind: bottle.Application, Group: serve, Goroutines: 4, Running: 80 * ms, SelfParallelism: 2},
 			{Kind: bottle.Application, Group: "main.handle", Goroutines: 4, Running: 1900 * ms, SelfParallelism: 2, Starts: []string{serve}}, // while it handles
 		}}, Ledger: &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
-			{Category: ledger.Code, Group: serve, Site: timeline.Place{Func: "net/http.checkConnErrorWriter.Write", File: "/go/src/net/http/server.go", Line: 7}, Time: 2*time.Second - ran, Count: 900},
+			{Category: ledger.Code, Group: serve, Site: c.at, Time: 2*time.Second - ran, Count: 900},
 			{Category: ledger.Code, Group: "main.handle", Site: handle, Time: ran, Count: 9},
 		}}}
 		f := diagnose.New(r).Findings[0]

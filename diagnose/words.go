@@ -1950,7 +1950,7 @@ func (d *diagnosis) spreads() bool {
 }
 
 // longest returns the longest running time of a goroutine that has ended or is alone in its group.
-// The program takes at least that long on any number of processors. Of goroutines that wait for work
+// The program takes at least that long on any number of processors. Of goroutines that receive work
 // again and again, others can take over what one did: it is then their mean.
 func (d *diagnosis) longest() (most time.Duration) {
 	for _, b := range d.boxes {
@@ -1962,7 +1962,7 @@ func (d *diagnosis) longest() (most time.Duration) {
 		for i := range d.Tasks.Classes {
 			c := &d.Tasks.Classes[i]
 			least := time.Duration(c.RunningNS.Max())
-			if h := d.handed[c.Name]; h != nil && h.waits >= 2*int64(c.Tasks) {
+			if h := d.handed[c.Name]; h != nil && h.most.Kind == contention.ChanReceiveKind && h.waits >= 2*int64(c.Tasks) {
 				least = time.Duration(c.RunningNS.Sum() / float64(max(c.Tasks, 1)))
 			}
 			most = max(most, least)
