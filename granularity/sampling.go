@@ -38,11 +38,11 @@ type pace struct {
 	every  atomic.Int32 // one in every is measured; 0: all are
 	blocks atomic.Bool  // most of them leave their threads
 
-	_    [56]byte     // left changes with each task
+	_    [120]byte    // left changes with each task, and processors fetch lines in pairs
 	left atomic.Int64 // tasks until the next measured one
 	gap  atomic.Int64 // left when the last one was drawn
 	owed atomic.Int64 // earlier tasks that no measured one represents
-	_    [40]byte
+	_    [104]byte
 
 	// Of the tasks counted since the last judgment; guarded by the lock of the cell.
 	tasks, gone int64 // gone: have left their threads
