@@ -29,8 +29,9 @@ import (
 //	}
 //
 // The zero value is ready to use; the fields must not be changed afterwards. All methods are safe
-// for concurrent use. A recorder costs as much as the FlightRecorder, which for most programs is within the noise, plus
-// the memory of the window, up to MaxBytes. After Stop, no goroutines and no memory are left.
+// for concurrent use. A recorder costs as much as the FlightRecorder, which for most programs is
+// within the noise, plus the memory of the window, up to MaxBytes. After Stop, no goroutines and no
+// memory are left.
 type Recorder struct {
 	// Last is the time that is kept. 0 means 5 s.
 	Last time.Duration

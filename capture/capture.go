@@ -18,7 +18,8 @@
 //			log.Print(err)
 //		}
 //		c := capture.New(capture.Options{Recorder: &rec, Sink: &capture.Dir{Path: "captures"}})
-//		log.Print(http.ListenAndServe("localhost:8080", c.SlowRequests(http.DefaultServeMux, time.Second)))
+//		slow := c.SlowRequests(http.DefaultServeMux, time.Second)
+//		log.Print(http.ListenAndServe("localhost:8080", slow))
 //	}
 //
 // Start watches conditions, such as a queue of goroutines; requests, operations, panics and calls

@@ -20,12 +20,14 @@ import (
 // sums of waits.
 //
 //	{"wait_ns":…, "handoff_ns":…, "unattributed_ns":…, "ready_ns":…, "ready_idle_ns":…,
-//	 "contentions":…, "parks":…, "kinds":{"mutex":{"contentions":…, "wait_ns":…, "ready_ns":…}},
+//	 "contentions":…, "parks":…,
+//	 "kinds":{"mutex":{"contentions":…, "wait_ns":…, "ready_ns":…}},
 //	 "pairs":[{"kind":"mutex", "lock":"cache", "class":"example.com/lru.Cache",
 //	           "waiter_group":"main.worker", "waiter_stack":["main.get /src/main.go:12", …],
 //	           "owner_group":"main.janitor", "owner_stack":["main.sweep /src/main.go:40", …],
 //	           "contentions":…, "wait_ns":…, "running_ns":…, "blocked_ns":{"chan-receive":…},
-//	           "roots":[{"owner_group":"main.fetch", "owner_stack":[…], "kind":"chan-receive", …}]}],
+//	           "roots":[{"owner_group":"main.fetch", "owner_stack":[…],
+//	                     "kind":"chan-receive", …}]}],
 //	 "waits":[…], "locks":[…], "stacks":[…], "unfinished":[…], "warnings":[…], …}
 //
 // In pairs and roots, wait_ns is the time blamed. Stacks begin with the leaf. A frame is "func

@@ -38,7 +38,8 @@ func (p *Profile) Finish(pass *int, n int, window bool) {
 // instances are merged, goroutine IDs are dropped.
 //
 // Consecutive windows of one trace are one instance. Any other profile counts as its Instances, or
-// one. nil profiles are ignored. The accuracy is that of the least accurate profile. The result shares the call chains of the profiles. It takes about a microsecond per row.
+// one. nil profiles are ignored. The accuracy is that of the least accurate profile. The result
+// shares the call chains of the profiles. It takes about a microsecond per row.
 func Merge(profiles ...*Profile) *Profile {
 	m := merger{
 		stacks: map[*Stack]*Stack{}, byText: map[string]*Stack{},

@@ -22,7 +22,8 @@
 //	}
 //
 //	var columns = []result.Column[phase]{
-//		{Name: "time", Title: "time", Unit: result.Duration, Part: true, Help: "its part of the wall time",
+//		{Name: "time", Title: "time", Unit: result.Duration, Part: true,
+//			Help:  "its part of the wall time",
 //			Value: result.Ints(func(p *phase) time.Duration { return p.time })},
 //		{Name: "phase", Title: "phase", Help: "its name",
 //			Value: result.Texts(func(p *phase) string { return p.name })},

@@ -19,8 +19,8 @@ import (
 // A Stream is a pass over a trace that is still being written, or over several traces that are
 // written one after the other:
 //
-//	runtime/trace ── Write ──► splitter ──► queue ──► worker: decode ► replay ──► observers
-//	                                                          └─ pace ─┘
+//	runtime/trace ─ Write ─► splitter ─► queue ─► worker: decode ► replay ─► observers
+//	                                                      └─ pace ─┘
 //
 //  1. Write copies its input and cuts it into generations (splitter.go). It never waits for the
 //     worker, because the tracer's buffers, which have no bound, would pile up.

@@ -4,7 +4,7 @@
 //	go run ./benchmarks/live                        # all workloads, some ten minutes
 //	go run ./benchmarks/live -workload service -rounds 5
 //	go run ./benchmarks/live -workload fasthttp,redcon      # fetches these modules
-//	go run ./benchmarks/live -workload 1000 -ways flight,continuous   # 1,000 goroutines wait for one mutex
+//	go run ./benchmarks/live -workload 1000 -ways flight,continuous   # 1,000 goroutines, one mutex
 //	go run ./benchmarks/live -workload service -ways nothing,trace,counters
 //	go run ./benchmarks/live -storm -for 90s        # 10,000 slow requests a second, watched or not
 //	go run ./benchmarks/live -fair 20 -for 1m       # are shares within their intervals?

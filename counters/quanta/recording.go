@@ -16,9 +16,9 @@
 //		if rec == nil {
 //			log.Fatal(err) // nothing could be read; else err says what is missing
 //		}
-//		if faults := rec.Counter("minor-faults"); faults != nil { // else rec.Warnings has the reason
-//			for i := range rec.Len() {
-//				fmt.Println(rec.Groups[rec.Group[i]].Name, rec.Duration[i], faults.Values[i])
+//		if faults := rec.Counter("minor-faults"); faults != nil { // see also rec.Warnings
+//			for i, group := range rec.Group {
+//				fmt.Println(rec.Groups[group].Name, rec.Duration[i], faults.Values[i])
 //			}
 //		}
 //	}

@@ -21,7 +21,7 @@ func TestRun(t *testing.T) {
 	if err := advised.Run(&b, example(500), advised.Options{Runs: 3, JSON: file}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(b.String(), "Speed-up: ") && !strings.Contains(b.String(), "nothing to change") || !strings.Contains(b.String(), "searchAll (index.go:") {
+	if !strings.Contains(b.String(), "Speed-up: ") && !strings.Contains(b.String(), "nothing to change") || !strings.Contains(b.String(), "searchAll (main.go:") {
 		t.Errorf("no result:\n%s", b.String())
 	}
 	f, err := os.Open(file)

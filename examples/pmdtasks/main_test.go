@@ -20,7 +20,7 @@ func TestRun(t *testing.T) {
 	if err := advised.Run(&b, example(570), advised.Options{Runs: 3, JSON: file}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"570 tasks of 1 class", ".checkAll (check.go:"} {
+	for _, want := range []string{"570 tasks of 1 class", ".checkAll (main.go:"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}

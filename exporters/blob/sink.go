@@ -18,7 +18,8 @@
 //	)
 //
 //	func main() {
-//		bucket, err := blob.OpenBucket(context.Background(), "file:///var/lib/shop/captures?create_dir=1")
+//		ctx := context.Background()
+//		bucket, err := blob.OpenBucket(ctx, "file:///var/lib/captures?create_dir=1")
 //		if err != nil {
 //			log.Fatal(err)
 //		}
@@ -27,7 +28,8 @@
 //			log.Print(err)
 //		}
 //		c := capture.New(capture.Options{Recorder: &rec, Sink: &bottleblob.Sink{Bucket: bucket}})
-//		log.Print(http.ListenAndServe("localhost:8080", c.SlowRequests(http.DefaultServeMux, time.Second)))
+//		slow := c.SlowRequests(http.DefaultServeMux, time.Second)
+//		log.Print(http.ListenAndServe("localhost:8080", slow))
 //	}
 //
 // Nothing is removed: set a rule of the bucket that removes objects by age. So the service needs no

@@ -19,7 +19,8 @@
 //			log.Print(err)
 //		}
 //		defer rec.Stop()
-//		log.Print(live.ListenAndServe(context.Background(), "localhost:6060", live.Options{Recorder: &rec}))
+//		opt := live.Options{Recorder: &rec}
+//		log.Print(live.ListenAndServe(context.Background(), "localhost:6060", opt))
 //	}
 //
 // A Recorder or a Continuous is enough; a request that needs the other gets an error. Importing the

@@ -1,7 +1,8 @@
 // Command cgo records the execution trace of a small program that spends its time in C:
 //
-//	CGO_ENABLED=1 GOMAXPROCS=2 go run -trimpath ./testdata/cgo compute testdata/small/cgo-go1.26.8.trace
-//	CGO_ENABLED=1 GOMAXPROCS=2 go run -trimpath ./testdata/cgo calls testdata/small/cgocalls-go1.26.8.trace
+//	export CGO_ENABLED=1 GOMAXPROCS=2
+//	go run -trimpath ./testdata/cgo compute testdata/small/cgo-go1.26.8.trace
+//	go run -trimpath ./testdata/cgo calls testdata/small/cgocalls-go1.26.8.trace
 //
 // Times in C are on the thread's processor clock, so a busy machine prolongs them but never
 // shortens them.

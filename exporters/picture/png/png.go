@@ -16,7 +16,8 @@
 //		g := &bottle.Graph{ // or one that package bottle has read from a trace
 //			Wall: time.Second, Procs: 4,
 //			Boxes: []bottle.Box{{
-//				Group: "main.work", Share: time.Second, Running: 3 * time.Second, Parallelism: 3,
+//				Group: "main.work", Parallelism: 3,
+//				Share: time.Second, Running: 3 * time.Second,
 //			}},
 //		}
 //		d, err := picture.Draw(g, picture.Options{})
