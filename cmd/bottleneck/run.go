@@ -53,9 +53,9 @@ program; to redirect that alone, write the verdict to a file with -o. The exit
 status is that of the program if it is not 0.
 
 With -cpu, it runs once with each value of GOMAXPROCS. The verdict is on the
-run with the most; if one run has 1, a speedup stack shows why the others are
-not as many times as fast. "bottleneck scale" runs each several times, and
-benchmarks with the same number of iterations.`, f.run)
+run with the most. If one run has 1, the text also has a speedup stack, which
+shows why the others are not as many times as fast. "bottleneck scale" runs each
+several times, and benchmarks with the same number of iterations.`, f.run)
 	f.verdict.define(c, verdictForms, &verdictMeasures)
 	defineInstrument(c.Flags(), &f.build)
 	flags.Parsed(c.Flags(), &f.widths, "cpu", "", "run with GOMAXPROCS of each of `WIDTHS`, such as 1,2,4, one after the other", parseWidths)
