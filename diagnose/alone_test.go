@@ -20,7 +20,7 @@ import (
 func TestAloneInCalls(t *testing.T) {
 	at := timeline.Place{Func: "main.fetch", File: "/src/main.go", Line: 16}
 	for _, tt := range []struct {
-		ran   ledger.Category
+		ran   string
 		kind  verdict.Kind
 		title string
 	}{

@@ -56,7 +56,7 @@ type diagnosis struct {
 
 // sums are sums of the ledger's rows, from one walk over them.
 type sums struct {
-	of       map[ledger.Category]time.Duration
+	of       map[string]time.Duration
 	ran      map[string]ran // by group, as called
 	at       map[visited]visits
 	waitRows []int         // that end with a wait for a lock
@@ -82,7 +82,7 @@ type ran struct {
 
 // visited is a place where code or system calls ran.
 type visited struct {
-	category ledger.Category
+	category string
 	place    timeline.Place
 }
 
@@ -173,8 +173,8 @@ func (d *diagnosis) rowsOf(c *cause) iter.Seq[*ledger.Row] {
 }
 
 // timesOf returns the times of a cause by category of the ledger.
-func (d *diagnosis) timesOf(c *cause) map[ledger.Category]time.Duration {
-	sums := map[ledger.Category]time.Duration{}
+func (d *diagnosis) timesOf(c *cause) map[string]time.Duration {
+	sums := map[string]time.Duration{}
 	for _, i := range c.rows {
 		sums[d.l.Rows[i].Category] += d.l.Rows[i].Time
 	}
@@ -187,7 +187,7 @@ func (d *diagnosis) index() {
 	d.barriers, d.waitsFrom, d.closed = map[timeline.Place]bool{}, map[timeline.Place]bool{}, map[timeline.Place]bool{}
 	d.lockAge, d.startedBy = map[timeline.Place]int{}, map[string]map[string]bool{}
 	d.tiny, d.short, d.stops = map[string]bool{}, map[string]bool{}, map[timeline.Place]time.Duration{}
-	d.sums = sums{of: map[ledger.Category]time.Duration{}, ran: map[string]ran{}, at: map[visited]visits{}}
+	d.sums = sums{of: map[string]time.Duration{}, ran: map[string]ran{}, at: map[visited]visits{}}
 	d.asked = map[timeline.Place]int64{}
 	if d.Graph != nil {
 		for i := range d.Graph.Boxes {
@@ -240,15 +240,15 @@ func (d *diagnosis) index() {
 				d.stops[r.Site] += r.Time
 			}
 		}
-		if r.Category.Used() && r.Site.Func != "" {
+		if r.Used() && r.Site.Func != "" {
 			d.known += r.Time
 		}
-		if !r.Category.Empty() {
+		if !r.Empty() {
 			at := visited{r.Category, r.Site}
 			v := d.at[at]
 			d.at[at] = visits{v.time + r.Time, v.spun + min(r.Time, time.Duration(r.Count)*maxSpin), v.count + r.Count}
 		}
-		if r.Category.Empty() && (isLock(r.Wait) || isTurn(r.Wait)) {
+		if r.Empty() && (isLock(r.Wait) || isTurn(r.Wait)) {
 			d.waitsFrom[r.Site] = true
 		}
 		switch {

@@ -23,7 +23,7 @@ func TestSentencesCountWaitsNotGaps(t *testing.T) {
 	owned := contention.Wait{Kind: contention.SelectKind, Waiter: party, Owner: contention.Party{Group: "main.main", Stack: stack}, Contentions: 3}
 	for _, tt := range []struct {
 		name, wait string
-		category   ledger.Category
+		category   string
 		waits      []contention.Wait
 		pairs      []contention.Wait
 		want       string

@@ -146,7 +146,7 @@ func overlap(l *ledger.Ledger, f *verdict.Finding) (idle time.Duration) {
 	}
 	for i, row := range l.Rows {
 		long := row.Category == ledger.Syscall && row.Time > time.Duration(row.Count)*20*time.Microsecond
-		if (row.Category.Empty() || long) && !slices.Contains(f.Rows, i) {
+		if (row.Empty() || long) && !slices.Contains(f.Rows, i) {
 			idle += row.Time
 		}
 	}

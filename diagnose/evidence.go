@@ -103,9 +103,9 @@ func (e *Evidence) addRan(r Results) {
 	places := map[string]map[timeline.Place]bool{} // by group; nil is all
 	for i := range e.Rows {
 		switch row := &e.Rows[i]; {
-		case row.Category.Empty() && row.Beside != "" && row.Beside != ledger.None && row.Beside != ledger.Several:
+		case row.Empty() && row.Beside != "" && row.Beside != ledger.None && row.Beside != ledger.Several:
 			places[row.Beside] = nil
-		case !row.Category.Empty() && row.Group != "" && row.Site.Func != "":
+		case !row.Empty() && row.Group != "" && row.Site.Func != "":
 			of, known := places[row.Group]
 			if !known {
 				of = map[timeline.Place]bool{}

@@ -30,8 +30,8 @@ func (d *diagnosis) partsOfFocus() []verdict.Part {
 		name string
 		of   func(*ledger.Row) bool
 	}{
-		{"it ran", func(r *ledger.Row) bool { return !r.Category.Empty() && r.Group == d.Focus }},
-		{"others ran", func(r *ledger.Row) bool { return !r.Category.Empty() }},
+		{"it ran", func(r *ledger.Row) bool { return !r.Empty() && r.Group == d.Focus }},
+		{"others ran", func(r *ledger.Row) bool { return !r.Empty() }},
 		{"idle while only it ran", func(r *ledger.Row) bool { return r.Beside == d.Focus }},
 		{"idle until it woke others", func(r *ledger.Row) bool { return r.Waker == d.Focus }},
 		{"idle until it ran", func(r *ledger.Row) bool { return r.Group == d.Focus }},

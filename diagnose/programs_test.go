@@ -65,7 +65,7 @@ func judged(t *testing.T, recorded []byte) *verdict.Verdict {
 		for _, i := range f.Rows {
 			switch row := &r.Ledger.Rows[i]; {
 			case f.Kind == diagnose.Saturated: // its rows are running time
-			case row.Category.Empty():
+			case row.Empty():
 				left -= row.Time
 				fallthrough
 			default:

@@ -81,7 +81,7 @@ func (m *made) results(t *testing.T) diagnose.Results {
 // Every sentence of a finding, and every advice, appears here in full.
 func TestSentences(t *testing.T) {
 	const ms = time.Millisecond
-	idle := func(c ledger.Category, wait, beside string, t time.Duration) ledger.Row {
+	idle := func(c string, wait, beside string, t time.Duration) ledger.Row {
 		return ledger.Row{Category: c, Group: "main.take", Site: placeOf("main.take", 3), Wait: wait, Beside: beside, Time: t, Count: 9}
 	}
 	called := func(r ledger.Row, call string) ledger.Row {
@@ -117,7 +117,7 @@ func TestSentences(t *testing.T) {
 	}
 	besideLock := alone("main.take", 400*ms)
 	besideLock.Locked = 300 * ms // others of main.take wait for a lock while one runs
-	lockRow := func(c ledger.Category, t time.Duration) ledger.Row {
+	lockRow := func(c string, t time.Duration) ledger.Row {
 		r := idle(c, "mutex", ledger.None, t)
 		r.Waker, r.WakerSite = "main.take", placeOf("main.take", 9)
 		return r

@@ -258,7 +258,7 @@ func (d *diagnosis) lastOf(f *verdict.Finding, c *cause) string {
 		if by := d.servedBy(group).group; by != "" && !d.own(r.Site) {
 			group = by
 		}
-		if b := d.boxes[group]; all == nil && b != nil && r.Category.Empty() {
+		if b := d.boxes[group]; all == nil && b != nil && r.Empty() {
 			all = b
 		}
 	}
@@ -326,7 +326,7 @@ func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
 		rest, basis = less, overlapBasis
 	}
 	var waits int64
-	if d.l.Rows[c.rows[0]].Category.Empty() {
+	if d.l.Rows[c.rows[0]].Empty() {
 		waits = min(max(c.count, c.waits), d.l.Slices) // one wait may leave several processors idle
 	}
 	saved := time.Duration(waits) * maxWaking
@@ -350,7 +350,7 @@ func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
 func (d *diagnosis) forCommands(c *cause) bool {
 	var sum time.Duration
 	for r := range d.rowsOf(c) {
-		if r.Category.Empty() && command(r) {
+		if r.Empty() && command(r) {
 			sum += r.Time
 		}
 	}
@@ -422,19 +422,17 @@ func (d *diagnosis) overlapped(c *cause) (rest, calls time.Duration) {
 		return 0, 0
 	}
 	rest = d.l.Capacity - c.lost - d.idleCollector()
-	for category, t := range d.of {
-		if category.Empty() {
-			rest -= t
+	for i := range d.l.Rows {
+		switch r := &d.l.Rows[i]; {
+		case r.Empty():
+			rest -= r.Time
+		case r.Category == ledger.Syscall && r.Time > time.Duration(r.Count)*leastRetake && !slices.Contains(c.rows, i):
+			calls += r.Time
 		}
 	}
 	for r := range d.rowsOf(c) {
-		if r.Category.Empty() {
+		if r.Empty() {
 			rest += r.Time
-		}
-	}
-	for i := range d.l.Rows {
-		if r := &d.l.Rows[i]; r.Category == ledger.Syscall && r.Time > time.Duration(r.Count)*leastRetake && !slices.Contains(c.rows, i) {
-			calls += r.Time
 		}
 	}
 	return rest, calls
@@ -1363,7 +1361,7 @@ func (d *diagnosis) held(lock timeline.Place) (least, most float64) {
 	var in, perhaps time.Duration
 	for i := range d.l.Rows {
 		r := &d.l.Rows[i]
-		if !r.Category.Used() || r.Site.Func == "" {
+		if !r.Used() || r.Site.Func == "" {
 			continue
 		}
 		inside := len(spans[r.Site.Func]) > 0

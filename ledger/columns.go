@@ -10,7 +10,7 @@ var Columns = []result.Column[Row]{
 	{Name: "time", Title: "time", Unit: result.Duration, Part: true, Help: "time of processors; the rows sum to GOMAXPROCS × time",
 		Value: func(r *Row) (result.Value, bool) { return result.Int(r.Time), true }},
 	{Name: "category", Title: "category", Help: "what the processor did",
-		Value: func(r *Row) (result.Value, bool) { return text(string(r.Category)) }},
+		Value: func(r *Row) (result.Value, bool) { return text(r.Category) }},
 	{Name: "wait", Title: "waited for", Help: "what the goroutine that ended the gap had waited for; of code, the lock in whose methods CPU samples were",
 		Value: func(r *Row) (result.Value, bool) { return text(r.Wait) }},
 	{Name: "function", Title: "function", Unit: result.Func, Help: "the function that ran, or in which the goroutine that ended the gap had waited",

@@ -22,7 +22,7 @@ func ExampleLedger() {
 		log.Fatal(err)
 	}
 	l := r.Ledger
-	for _, c := range []ledger.Category{ledger.Code, ledger.WakeUp, ledger.Idle} {
+	for _, c := range []string{ledger.Code, ledger.WakeUp, ledger.Idle} {
 		fmt.Printf("%-7s %.0f%%\n", c, 100*float64(l.Of(c))/float64(l.Capacity))
 	}
 	for i := range l.Rows {

@@ -54,38 +54,27 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-// Category is what a processor did.
-type Category string
-
-// The categories.
+// The categories: what a processor did.
 const (
-	Code      Category = "code"      // goroutines of the program ran Go code
-	C         Category = "c"         // goroutines of the program ran C code
-	Syscall   Category = "syscall"   // a system call held the processor, such as one that starts a command
-	GCWorker  Category = "gc-worker" // mark workers of the collector and its other goroutines
-	GCAssist  Category = "gc-assist" // goroutines of the program marked for the collector, to pay for allocations
-	GCSweep   Category = "gc-sweep"  // goroutines of the program swept, to pay for allocations
-	GCStop    Category = "gc-stop"   // the collector had stopped the world
-	Tracer    Category = "tracer"    // the execution tracer and this module's goroutines
-	Runtime   Category = "runtime"   // other goroutines of the runtime; the world stopped for other reasons
-	Scheduler Category = "scheduler" // briefly between two goroutines; the next one, or others, were ready
-	WakeUp    Category = "wake-up"   // nothing ran, though the goroutine that ran next was ready
-	Idle      Category = "idle"      // nothing to run until a goroutine made another one ready
-	Outside   Category = "outside"   // nothing to run until a timer, the network or the operating system made a goroutine ready
-	NoWork    Category = "no-work"   // nothing to run until the end
+	Code      = "code"      // goroutines of the program ran Go code
+	C         = "c"         // goroutines of the program ran C code
+	Syscall   = "syscall"   // a system call held the processor, such as one that starts a command
+	GCWorker  = "gc-worker" // mark workers of the collector and its other goroutines
+	GCAssist  = "gc-assist" // goroutines of the program marked for the collector, to pay for allocations
+	GCSweep   = "gc-sweep"  // goroutines of the program swept, to pay for allocations
+	GCStop    = "gc-stop"   // the collector had stopped the world
+	Tracer    = "tracer"    // the execution tracer and this module's goroutines
+	Runtime   = "runtime"   // other goroutines of the runtime; the world stopped for other reasons
+	Scheduler = "scheduler" // briefly between two goroutines; the next one, or others, were ready
+	WakeUp    = "wake-up"   // nothing ran, though the goroutine that ran next was ready
+	Idle      = "idle"      // nothing to run until a goroutine made another one ready
+	Outside   = "outside"   // nothing to run until a timer, the network or the operating system made a goroutine ready
+	NoWork    = "no-work"   // nothing to run until the end
 )
 
 // Categories returns all categories, starting with those in which goroutines run.
-func Categories() []Category {
-	return []Category{Code, C, Syscall, GCWorker, GCAssist, GCSweep, GCStop, Tracer, Runtime, Scheduler, WakeUp, Idle, Outside, NoWork}
-}
-
-// Used reports whether the program's own work occupied the processor.
-func (c Category) Used() bool { return c == Code || c == C || c == Syscall }
-
-// Empty reports whether the processor had nothing to run.
-func (c Category) Empty() bool {
-	return c == Scheduler || c == WakeUp || c == Idle || c == Outside || c == NoWork
+func Categories() []string {
+	return []string{Code, C, Syscall, GCWorker, GCAssist, GCSweep, GCStop, Tracer, Runtime, Scheduler, WakeUp, Idle, Outside, NoWork}
 }
 
 // Values of Row.Beside that do not name a group of goroutines.
@@ -97,7 +86,7 @@ const (
 
 // Row is a part of the capacity.
 type Row struct {
-	Category Category `json:"category"`
+	Category string `json:"category"`
 	// Group is the name of the goroutines that ran. For an empty processor, it is the name of
 	// those that ran next.
 	Group string `json:"group,omitempty"`
@@ -155,7 +144,7 @@ type Row struct {
 
 // String describes the row, without its time.
 func (r *Row) String() string {
-	s := string(r.Category)
+	s := r.Category
 	if r.Group != "" {
 		s += " " + format.Func(r.Group)
 	}
@@ -164,7 +153,7 @@ func (r *Row) String() string {
 	}
 	switch {
 	case r.Wait == "":
-	case r.Category.Empty():
+	case r.Empty():
 		s += ", after " + r.Wait
 	default:
 		s += ", in " + r.Wait
@@ -181,9 +170,23 @@ func (r *Row) String() string {
 	return s
 }
 
+// Used reports whether the program's own work occupied the processor.
+func (r *Row) Used() bool {
+	return r.Category == Code || r.Category == C || r.Category == Syscall
+}
+
+// Empty reports whether the processor had nothing to run.
+func (r *Row) Empty() bool {
+	switch r.Category {
+	case Scheduler, WakeUp, Idle, Outside, NoWork:
+		return true
+	}
+	return false
+}
+
 // lost returns the row's time, or 0 if the program's own work occupied the processor.
 func (r *Row) lost() time.Duration {
-	if r.Category.Used() {
+	if r.Used() {
 		return 0
 	}
 	return r.Time
@@ -191,10 +194,9 @@ func (r *Row) lost() time.Duration {
 
 // name is the part of a row that identifies it.
 type name struct {
-	category                   Category
-	group, wait, waker, beside string
-	site, wakerSite            timeline.Place
-	sampled                    bool
+	category, group, wait, waker, beside string
+	site, wakerSite                      timeline.Place
+	sampled                              bool
 }
 
 func (r *Row) name() name {
@@ -288,8 +290,8 @@ func (l *Ledger) Sum(keep func(*Row) bool) (sum time.Duration) {
 }
 
 // Of returns the time of a category.
-func (l *Ledger) Of(c Category) time.Duration {
-	return l.Sum(func(r *Row) bool { return r.Category == c })
+func (l *Ledger) Of(category string) time.Duration {
+	return l.Sum(func(r *Row) bool { return r.Category == category })
 }
 
 // WriteJSON writes the ledger as one JSON object: its exported fields, with times in nanoseconds.

@@ -56,7 +56,7 @@ func TestRowsSumToCapacity(t *testing.T) {
 			windows = append(windows, NewObserver(Options{From: cuts[i], To: cuts[i+1]}))
 		}
 		read(t, file, windows...)
-		sums := map[Category]time.Duration{}
+		sums := map[string]time.Duration{}
 		for _, w := range windows {
 			l := w.(*Observer).Ledger()
 			if err := l.CheckValid(); err != nil {
@@ -174,7 +174,7 @@ func TestShortGaps(t *testing.T) {
 		gap    timeline.Time
 		before bool // the next goroutine was ready before the gap
 		others int  // that are ready as well
-		want   Category
+		want   string
 	}{
 		{"a timer that the scheduler ran", 1, 2000, false, 1, Scheduler},
 		{"a timer, and nothing else to run", 1, 2000, false, 0, Outside},
@@ -266,7 +266,7 @@ func TestLocked(t *testing.T) {
 		var locked, empty time.Duration
 		for _, r := range l.Rows {
 			locked += r.Locked
-			if r.Category.Empty() {
+			if r.Empty() {
 				empty += r.Time
 			}
 		}

@@ -180,7 +180,7 @@ func (r *Row) compareKey(s *Row) int {
 		}
 		return 0
 	}
-	return cmp.Or(strings.Compare(string(r.Category), string(s.Category)), strings.Compare(r.Group, s.Group), r.Site.Compare(s.Site),
+	return cmp.Or(strings.Compare(r.Category, s.Category), strings.Compare(r.Group, s.Group), r.Site.Compare(s.Site),
 		strings.Compare(r.Wait, s.Wait), strings.Compare(r.Waker, s.Waker), r.WakerSite.Compare(s.WakerSite), strings.Compare(r.Beside, s.Beside),
 		cmp.Compare(sampled(r), sampled(s)))
 }

@@ -62,7 +62,7 @@ func (m *member) waited() rowKey {
 	return k
 }
 
-// category is the number of a Category.
+// category is the number of a category, in the order of [Categories].
 type category uint8
 
 const (
@@ -485,7 +485,7 @@ func (o *Observer) spare() {
 	beside := func(k rowKey) bool { return k.category() == catOutside && k.beside() != none }
 	for k, r := range o.rows.of {
 		switch {
-		case categories[k.category()].Used():
+		case k.category() <= catSyscall:
 			ran[k.group()] += r.time
 		case beside(k):
 			waited[k.group()] += r.time
@@ -678,10 +678,10 @@ func (o *Observer) row(k rowKey) Row {
 		return r
 	}
 	r.Site = placeOf(k.site)
-	if r.Category.Empty() && k.group() != 0 || k.wait() != timeline.WaitNone {
+	if r.Empty() && k.group() != 0 || k.wait() != timeline.WaitNone {
 		r.Wait = k.wait().String()
 	}
-	if !r.Category.Empty() || r.Category == Scheduler {
+	if !r.Empty() || r.Category == Scheduler {
 		return r
 	}
 	if k.waker() != 0 {

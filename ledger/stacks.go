@@ -22,7 +22,7 @@ const maxChains = 1 << 15
 func (r *rows) chain(k rowKey, calls *timeline.Stack, c *cause, t timeline.Time) {
 	key := chainKey{rowKey: k}
 	switch category := k.category(); {
-	case categories[category].Used():
+	case category <= catSyscall:
 		return
 	case category == catIdle || category == catOutside:
 		key.calls, key.wakerCalls = calls, c.wakerStack

@@ -20,7 +20,7 @@ func stacksHold(l *Ledger) string {
 		return fmt.Sprintf("%q", []any{r.Category, r.Group, r.Site, r.Wait, r.Waker, r.WakerSite, r.Beside})
 	}
 	for i := range l.Rows {
-		if r := &l.Rows[i]; !r.Category.Used() && r.Time != 0 {
+		if r := &l.Rows[i]; !r.Used() && r.Time != 0 {
 			left[key(r)] = r.Time
 		}
 	}
@@ -248,7 +248,7 @@ func TestSpareProcessors(t *testing.T) {
 	const ms = timeline.Time(time.Millisecond)
 	for _, tt := range []struct {
 		ran, sleeps timeline.Time
-		want        Category
+		want        string
 	}{
 		{ms / 10, 10 * ms, Idle},    // it looks at something at times
 		{5 * ms, 10 * ms, Outside},  // it works
@@ -326,7 +326,7 @@ func TestShortWaitDoesNotExplainLongGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	spare := l.Sum(func(r *Row) bool { return r.Category == Idle && r.Group == "" })
-	if waited := l.Sum(func(r *Row) bool { return r.Category.Empty() && r.Group == "main.work" }); spare < 95*time.Millisecond || waited > time.Millisecond {
+	if waited := l.Sum(func(r *Row) bool { return r.Empty() && r.Group == "main.work" }); spare < 95*time.Millisecond || waited > time.Millisecond {
 		t.Errorf("%v without a group, %v for the wait; %v", spare, waited, l.Rows)
 	}
 }

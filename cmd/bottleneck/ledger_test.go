@@ -55,7 +55,7 @@ func TestLedgerProfile(t *testing.T) {
 	l := o.Ledger()
 	var want int64
 	for i := range l.Rows {
-		if r := &l.Rows[i]; !r.Category.Used() {
+		if r := &l.Rows[i]; !r.Used() {
 			want += int64(r.Time)
 		}
 	}
@@ -365,7 +365,7 @@ func TestLedgerGroup(t *testing.T) {
 			want = time.Duration(b.Running)
 		}
 	}
-	got := l.Sum(func(r *ledger.Row) bool { return r.Group == "step" && !r.Category.Empty() })
+	got := l.Sum(func(r *ledger.Row) bool { return r.Group == "step" && !r.Empty() })
 	if want == 0 || got < want*9/10 || got > want*11/10 {
 		t.Errorf("the region ran for %v, in the graph for %v", got, want)
 	}

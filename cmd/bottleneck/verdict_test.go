@@ -150,7 +150,7 @@ func TestExplain(t *testing.T) {
 			}
 			for _, c := range append(e.Blocked, e.Ran...) {
 				through := func(row ledger.Row) bool {
-					return c.Wait == "" && row.Category.Empty() && row.Beside == c.Group || row.Wait == c.Wait && slices.Contains(c.Calls, row.Site)
+					return c.Wait == "" && row.Empty() && row.Beside == c.Group || row.Wait == c.Wait && slices.Contains(c.Calls, row.Site)
 				}
 				if !slices.ContainsFunc(e.Rows, through) {
 					t.Errorf("%s: no row is about %+v", word, c)
@@ -228,9 +228,9 @@ func TestVerdictOnOneGroup(t *testing.T) {
 		var ran, without time.Duration
 		for i := range l.Rows {
 			switch row := &l.Rows[i]; {
-			case !row.Category.Empty() && row.Group == v.Focus:
+			case !row.Empty() && row.Group == v.Focus:
 				ran += row.Time
-			case row.Category.Empty() && !part(row):
+			case row.Empty() && !part(row):
 				without += row.Time
 			}
 		}

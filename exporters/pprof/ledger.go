@@ -62,9 +62,9 @@ func lossLabels(part, kind, group, waker, beside string) [][2]string {
 func lossesOf(l *ledger.Ledger) []sample {
 	var out samples
 	add := func(s *ledger.Row) {
-		if !s.Category.Used() && s.Time != 0 {
+		if !s.Used() && s.Time != 0 {
 			out.add(sample{stack: lossStack(s), values: []int64{int64(s.Time)},
-				labels: lossLabels(cleanName(string(s.Category)), cmp.Or(cleanName(s.Wait), "none"), orNone(cleanName(s.Group)), cleanName(s.Waker), cleanName(s.Beside))})
+				labels: lossLabels(cleanName(s.Category), cmp.Or(cleanName(s.Wait), "none"), orNone(cleanName(s.Group)), cleanName(s.Waker), cleanName(s.Beside))})
 		}
 	}
 	for i := range l.Stacks {
@@ -82,7 +82,7 @@ func partFrame(part string) frame { return frame{name: "[" + part + "]", aspect:
 
 // lossStack returns the stack of a row, root first.
 func lossStack(s *ledger.Row) []frame {
-	stack := []frame{partFrame(cleanName(string(s.Category)))}
+	stack := []frame{partFrame(cleanName(s.Category))}
 	stack = append(stack, callsOr(s.Calls, s.Site, s.Group)...)
 	if s.Wait != "" {
 		stack = append(stack, frame{name: "[wait] " + cleanName(s.Wait), aspect: "wait"})

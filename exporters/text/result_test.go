@@ -124,7 +124,7 @@ func TestTableCSV(t *testing.T) {
 			}
 			r := &l.Rows[i-1]
 			want, is := map[string]string{
-				"category": string(r.Category), "wait": r.Wait, "function": r.Site.Func, "waker": r.Waker,
+				"category": r.Category, "wait": r.Wait, "function": r.Site.Func, "waker": r.Waker,
 				"time": fmt.Sprint(int64(r.Time)), "count": fmt.Sprint(r.Count), "queue": fmt.Sprint(int64(r.Queue)),
 			}[name]
 			if is && cell != want {

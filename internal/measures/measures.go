@@ -277,7 +277,7 @@ func GraphNumbers(g *bottle.Graph) spread.Numbers {
 func LedgerNumbers(l *ledger.Ledger) spread.Numbers {
 	n := spread.Numbers{What: "part of the capacity", Unit: "ratio", Form: result.Ratio, Of: map[string]float64{}}
 	for i := range l.Rows {
-		n.Of[string(l.Rows[i].Category)] += ratio(l.Rows[i].Time, l.Capacity)
+		n.Of[l.Rows[i].Category] += ratio(l.Rows[i].Time, l.Capacity)
 	}
 	return n
 }
