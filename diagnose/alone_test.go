@@ -1019,6 +1019,75 @@ func TestLimitIsBoundedBySleeps(t *testing.T) {
 	if f := diagnose.New(r).Findings[0]; f.Kind != diagnose.Limit || f.Gain != 5 {
 		t.Errorf("%s: %s at best %v times as fast (%s)", f.Kind, f.Title, f.Gain, f.Basis)
 	}
+	// The network, which 2 of the 10 wait for on average, is as slow for each without the limit.
+	r.Ledger.Rows[0].Wait, r.Graph.Boxes[0].Waiting = "network", nil
+	r.Graph.Boxes[0].Sites = map[string][]bottle.Site{"network": {{Func: "main.serve", File: "/src/main.go", Line: 9, Time: 2 * time.Second}}}
+	if f := diagnose.New(r).Findings[0]; f.Kind != diagnose.Limit || f.Gain != 5 {
+		t.Errorf("%s: %s at best %v times as fast (%s)", f.Kind, f.Title, f.Gain, f.Basis)
+	}
+}
+
+// Goroutines that sleep while they have a lock sleep without it, too.
+func TestLockIsBoundedBySleeps(t *testing.T) {
+	row := ledger.Row{Category: ledger.Idle, Group: "main.take", Site: placeOf("main.take", 3), Wait: "mutex", Waker: "main.take", WakerSite: placeOf("main.take", 9), Beside: ledger.None, Time: 1900 * time.Millisecond, Count: 900}
+	for slept, want := range map[time.Duration]float64{0: 20, 2100 * time.Millisecond: 5} { // of 10 goroutines
+		r := (&made{rows: []ledger.Row{row}, boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 10, Waiting: map[string]time.Duration{"sleep": slept}}},
+			waits: []contention.Wait{{Kind: contention.SleepKind, Waiter: contention.Party{Group: "main.take", Stack: stackOf("main.take", 5)}, Waited: slept, Contentions: 100}}}).results(t) // each takes up to a millisecond more
+		if f := diagnose.New(r).Findings[0]; f.Kind != diagnose.Lock || f.Gain != want {
+			t.Errorf("slept for %v: %s %s at best %v times as fast (%s)", slept, f.Kind, f.Title, f.Gain, f.Basis)
+		}
+	}
+}
+
+// Clients in the same program that wait for a lock of the server send no requests.
+func TestClientsOfALock(t *testing.T) {
+	const ms = time.Millisecond
+	for locked, want := range map[time.Duration]int{100 * ms: 1, 20 * ms: 2} {
+		read := ledger.Row{Category: ledger.Outside, Group: "net/http.(*conn).serve", Site: timeline.Place{Func: "net/http.(*connReader).Read", File: "/go/server.go", Line: 7}, Wait: "network", Beside: ledger.Several, Time: 150 * ms, Locked: locked, Count: 99}
+		found := diagnose.New((&made{rows: []ledger.Row{{Category: ledger.Idle, Group: "main.sum", Site: placeOf("main.sum", 3), Wait: "mutex", Waker: "main.sum", WakerSite: placeOf("main.sum", 9), Beside: "main.sum", Time: 600 * ms, Count: 99}, read}}).results(t)).Findings
+		if n := len(found); n != want || found[0].Kind != diagnose.Lock {
+			t.Errorf("others waited for the lock for %v: %d findings, the last: %s", locked, n, found[n-1].Title)
+		}
+	}
+}
+
+// The last of several workers is still at its last piece of work when the others have none, however
+// many results were received before that. Workers that did as much as each other waited for more.
+func TestLastPieceOfWork(t *testing.T) {
+	const ms = time.Millisecond
+	for longest, want := range map[time.Duration]verdict.Kind{900 * ms: diagnose.Imbalance, 320 * ms: diagnose.Serial} {
+		result := ledger.Row{Category: ledger.Idle, Group: "main.main", Site: placeOf("main.main", 48), Wait: "chan-receive", Waker: "main.work", WakerSite: placeOf("main.work", 23), Beside: "main.work", Time: 500 * ms, Count: 40}
+		r := (&made{
+			rows: []ledger.Row{result, {Category: ledger.NoWork, Beside: "main.work", Time: 100 * ms, Count: 1},
+				{Category: ledger.Scheduler, Group: "main.work", Site: placeOf("main.main", 41), Wait: "created", Waker: "main.main", Time: ms, Count: 4}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.work", Goroutines: 4, Running: 1200 * ms, SelfParallelism: 1.3}},
+		}).results(t)
+		c := granularity.Class{Name: "main.work", Tasks: 4}
+		c.RunningNS.Add(uint64(longest))
+		c.RunningNS.AddN(uint64((1200*ms-longest)/3), 3)
+		r.Tasks = &granularity.Profile{Of: granularity.OfGoroutines, Classes: []granularity.Class{c}}
+		if f := diagnose.New(r).Findings[0]; f.Kind != want {
+			t.Errorf("the longest ran for %v: %s %s", longest, f.Kind, f.Title)
+		}
+	}
+}
+
+// That tasks are uneven or few is not said again, beside what the ledger shows.
+func TestTasksBesideUnevenWork(t *testing.T) {
+	const ms = time.Millisecond
+	for large, want := range map[uint64]string{0: "Divide the work into more", 1: `The largest task of "load" ran for`} {
+		joined := ledger.Row{Category: ledger.Idle, Group: "main.main", Site: placeOf("main.main", 30), Wait: "waitgroup", Waker: "main.work", Beside: "main.work", Time: 800 * ms, Count: 1}
+		r := (&made{rows: []ledger.Row{joined}, boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.work", Goroutines: 8, Running: 1200 * ms, SelfParallelism: 1.2}}}).results(t)
+		c := granularity.Class{Name: "load", ActiveShare: 1, Tasks: 1 + 100*large}
+		c.RunningNS.Add(uint64(900 * ms))
+		c.WallNS.Add(uint64(900 * ms))
+		c.RunningNS.AddN(uint64(5*ms), 100*large)
+		c.WallNS.AddN(uint64(5*ms), 100*large)
+		r.Tasks = &granularity.Profile{Source: granularity.SourceTrace, Of: granularity.OfRegions, Classes: []granularity.Class{c}, Wall: time.Second, Procs: 2, Run: granularity.Sample{Wall: time.Second, Utilization: 0.6}}
+		if found := diagnose.New(r).Findings; len(found) != 1 || found[0].Kind != diagnose.Imbalance || !strings.HasPrefix(found[0].Advice, want) {
+			t.Errorf("%d large tasks: %d findings, the last: %s %s", large, len(found), found[len(found)-1].Title, found[0].Advice)
+		}
+	}
 }
 
 // A goroutine that waits at a semaphore until all that it started are done waits as for a

@@ -876,6 +876,8 @@ func (d *diagnosis) mergeUnder() {
 					lock.take(c)
 				}
 			case row != nil && row.Waited*time.Duration(d.l.Procs) < c.lost: // others waited for another lock
+			case d.forRequests(c) && d.mostlyLocked(c): // clients that wait for the lock send none
+				lock.take(c)
 			case c.kind == Network && !waiting: // over a connection to another goroutine
 				lock.takeIf(c, d.l, func(r *ledger.Row) bool { return owners[d.called(r.Beside)] && r.Locked > r.Time/2 })
 			case c.kind == Serial && (owners[c.name] && !waiting || waiters[c.name]):
@@ -883,6 +885,15 @@ func (d *diagnosis) mergeUnder() {
 			}
 		}
 	}
+}
+
+// mostlyLocked reports whether goroutines waited for a lock during most of a cause.
+func (d *diagnosis) mostlyLocked(c *cause) bool {
+	var sum time.Duration
+	for r := range d.rowsOf(c) {
+		sum += r.Locked
+	}
+	return sum > c.lost/2
 }
 
 // mergeRequests makes one cause of the waits of a server for connections, and for requests from

@@ -179,7 +179,8 @@ func TestLargestTask(t *testing.T) {
 	v := judged(t, recorded)
 	want := fmt.Sprintf("and the %d of them for", 20*procs)
 	if !slices.ContainsFunc(v.Findings, func(f verdict.Finding) bool {
-		return f.Kind == diagnose.Imbalance && strings.Contains(f.Title, `The largest task of "piece" ran for`) && strings.Contains(f.Title, want)
+		said := f.Title + " " + f.Advice
+		return f.Kind == diagnose.Imbalance && strings.Contains(said, `The largest task of "piece" ran for`) && strings.Contains(said, want)
 	}) {
 		t.Errorf("no finding names the largest task: %+v", v.Findings)
 	}

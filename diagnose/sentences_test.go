@@ -550,7 +550,7 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{broadcast(time.Second), {Category: ledger.Code, Group: "main.take", Site: placeOf("main.take", 3), Time: 900 * ms, Count: 600_000}},
 			sentence: "While main.work ran alone, the other processors had nothing to do: 50% of the capacity.",
 			advice:   "Broadcast wakes all that wait at main.take main.go:3, which ran for 1.5 µs until they waited again, on average: if one is enough, use Signal. Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."},
-		{rows: []ledger.Row{broadcast(time.Second), {Category: ledger.Code, Group: "main.take", Site: placeOf("main.take", 3), Time: 900 * ms, Count: 60_000}}, // they have something to do
+		{rows: []ledger.Row{broadcast(time.Second), {Category: ledger.Code, Group: "main.take", Site: placeOf("main.take", 3), Time: 900 * ms, Count: 30_000}}, // they have something to do
 			sentence: "While main.work ran alone, the other processors had nothing to do: 50% of the capacity."},
 		{rows: []ledger.Row{idle(ledger.WakeUp, "coroutine", ledger.None, time.Second), {Category: ledger.Code, Group: "main.take", Time: 999 * ms, Count: 9}},
 			sentence: "Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is 50% of the capacity (9 turns), most for main.take (50%)."},

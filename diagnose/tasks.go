@@ -31,7 +31,7 @@ func (d *diagnosis) tasks(costly []verdict.Finding) (out []verdict.Finding) {
 			continue
 		}
 		mean := format.Duration(time.Duration(ran / float64(c.Tasks)))
-		f := verdict.Finding{Where: d.placesOfTasks(c), Basis: "cannot tell: it depends on how the tasks are divided"}
+		f := verdict.Finding{Where: d.placesOfTasks(c)}
 		switch name, count := format.Clean(c.Name), format.Count(c.Tasks); c.Diagnosis {
 		case granularity.Fine:
 			f.Kind = Tiny
@@ -48,7 +48,13 @@ func (d *diagnosis) tasks(costly []verdict.Finding) (out []verdict.Finding) {
 		default:
 			continue
 		}
-		if f.Kind != Tiny || !has(costly, Tiny) {
+		uneven := slices.IndexFunc(costly, func(f verdict.Finding) bool { return f.Kind == Imbalance })
+		switch {
+		case f.Kind == Imbalance && uneven >= 0: // the same, from the goroutines that work on them
+			costly[uneven].Advice = f.Title + " " + f.Advice
+		case f.Kind == Tiny && has(costly, Tiny), f.Kind == Starved && (uneven >= 0 || has(costly, Starved) || has(costly, Serial)):
+		default:
+			f.Basis = "cannot tell: it depends on how the tasks are divided"
 			out = append(out, f)
 		}
 	}

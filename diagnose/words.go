@@ -48,7 +48,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 	if longest := d.stays(c); float64(longest)*f.Gain > float64(d.l.Wall) {
 		f.Gain, f.Basis = float64(d.l.Wall)/float64(longest), longestBasis
 	}
-	lost := format.Percent(c.lost, d.l.Capacity)
+	most, lost := f.Gain, format.Percent(c.lost, d.l.Capacity)
 	top := &d.l.Rows[c.rows[0]]
 	var at string
 	at, f.Where = d.named(c)
@@ -211,7 +211,6 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		}
 	}
 	f.Advice = d.lastOf(&f, c) + f.Advice
-	most := f.Gain
 	if f.Gain > 0 {
 		d.bound(&f, c)
 	}
@@ -234,16 +233,49 @@ func (d *diagnosis) othersWait(f *verdict.Finding, c *cause) string {
 	return fmt.Sprintf("Others wait for that at %s (%s on average): ", by.place, format.Number(n))
 }
 
-// sleeps returns for how long the goroutines that wait at a limit slept, on average, which they
-// would do without it, too; or 0.
-func (d *diagnosis) sleeps(c *cause) time.Duration {
-	l := d.limitAt[c.place]
-	if c.kind != Limit || l == nil || d.boxes[l.waiters] == nil {
-		return 0
+// sleeps returns for how long goroutines that wait at a limit or a lock slept, on average, or waited
+// past a limit for what is outside the program: that stays without the limit or the lock.
+func (d *diagnosis) sleeps(c *cause) (most time.Duration) {
+	each := func(slept time.Duration, goroutines int, like func(*contention.Wait) bool) {
+		for i := range d.Contention.Waits {
+			if w := &d.Contention.Waits[i]; w.Kind == contention.SleepKind && like(w) {
+				slept -= time.Duration(w.Contentions) * roundedUp
+			}
+		}
+		most = max(most, slept/time.Duration(max(goroutines, 1)))
 	}
-	b := d.boxes[l.waiters]
-	return b.Waiting[timeline.WaitSleep.String()] / time.Duration(max(b.Goroutines, 1))
+	slept := func(group string) {
+		if b := d.boxes[group]; b != nil && d.Contention != nil {
+			each(b.Waiting[timeline.WaitSleep.String()], b.Goroutines, func(w *contention.Wait) bool { return w.Waiter.Group == group })
+		}
+	}
+	switch l := d.limitAt[c.place]; {
+	case c.kind == Lock:
+		for r := range d.rowsOf(c) {
+			if isLock(r.Wait) {
+				slept(r.Group)
+			}
+		}
+	case c.kind == Limit && l != nil && l.sort != workers:
+		slept(l.waiters)
+		n := 0
+		for group, b := range d.boxes {
+			if group == l.waiters || l.holders[group] > 0 {
+				n += b.Goroutines
+			}
+		}
+		for _, in := range c.inside {
+			if in.kind == Sleep || in.kind == Network {
+				each(time.Duration(in.mean*float64(d.l.Wall)), n, func(w *contention.Wait) bool { return passes(w.Waiter.Stack, in.place) })
+			}
+		}
+	}
+	return most
 }
+
+// roundedUp is by how much a sleep may take longer in a program that is idle: the system waits for
+// whole milliseconds then.
+const roundedUp = time.Millisecond
 
 // lastOf returns a sentence about goroutines that others start in batches and wait for, if most
 // of a batch are done long before those that wait outside the program for longest; or else "". It
@@ -906,7 +938,7 @@ func (d *diagnosis) herd(c *cause) string {
 		}
 	}
 	v := d.at[visited{ledger.Code, at}]
-	if sum < c.lost/2 || v.count < 1000 || v.time > time.Duration(v.count)*tinyRunning || d.barriers[at] ||
+	if sum < c.lost/2 || v.count < 1000 || v.time > time.Duration(v.count)*shortRunning || d.barriers[at] ||
 		!slices.ContainsFunc(d.l.Rows, func(r ledger.Row) bool { return r.All && r.Site == at }) {
 		return ""
 	}
@@ -1011,20 +1043,35 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 
 // waitsForLast reports whether goroutines of a group compute, several at a time, and processors were
 // idle until the last of them were done: what ran then had not waited, or had started them and waited
-// for no more of their messages than there are goroutines.
+// for no more of their messages than there are goroutines. There may be more messages if one of them
+// ran for so much longer than the others that this explains the idle time.
 func (d *diagnosis) waitsForLast(c *cause) bool {
 	b := d.boxes[c.name]
 	if b == nil || !d.computes(c.name) || b.SelfParallelism <= 1.25 {
 		return false
 	}
+	longer := d.longer(c.name)*time.Duration(d.l.Procs) >= c.lost
 	joins := int64(0)
 	return d.mostly(c, func(r *ledger.Row) bool {
 		started := r.Waker == c.name && d.startedBy[c.name][r.Group] && r.Group != c.name
 		if started {
 			joins += r.Count
 		}
-		return r.Waker == "" && b.SelfParallelism > 1.5 || started
-	}) && joins <= int64(b.Goroutines)
+		return r.Waker == "" && (b.SelfParallelism > 1.5 || longer) || started
+	}) && (joins <= int64(b.Goroutines) || longer)
+}
+
+// longer returns for how much longer than the mean the goroutine of a group ran that ran longest.
+func (d *diagnosis) longer(group string) time.Duration {
+	if d.Tasks == nil || d.Tasks.Of != granularity.OfGoroutines || d.Window || d.windowed() {
+		return 0
+	}
+	i := slices.IndexFunc(d.Tasks.Classes, func(t granularity.Class) bool { return t.Name == group })
+	if i < 0 {
+		return 0
+	}
+	ran := &d.Tasks.Classes[i].RunningNS
+	return time.Duration(float64(ran.Max()) - ran.Mean())
 }
 
 // oneByOne reports whether a group of goroutines, none of which ran for most of the time, ran one at
