@@ -159,15 +159,26 @@ func (s *site) judge(notes []note) {
 
 // execute calls the function of a task of the site that is not measured.
 func (s *site) execute(f func() error) error {
-	if s.pace.blocks.Load() {
-		return f()
-	}
-	start := s.rec.clock.Glance()
+	start := s.glance()
 	err := f()
-	if !s.rec.clock.Brief(&start, s.rec.longTask) {
-		s.tookLong(&start)
-	}
+	s.checkBrief(&start)
 	return err
+}
+
+// glance begins a task that is not measured. The result is zero if the tasks of the site mostly
+// block.
+func (s *site) glance() cycles.Mark {
+	if s.pace.blocks.Load() {
+		return cycles.Mark{}
+	}
+	return s.rec.clock.Glance()
+}
+
+// checkBrief ends a task that is not measured, which began with glance.
+func (s *site) checkBrief(start *cycles.Mark) {
+	if start.Thread != nil && !s.rec.clock.Brief(start, s.rec.longTask) {
+		s.tookLong(start)
+	}
 }
 
 // tookLong counts a task that was not measured, if it was long for other reasons than that other
