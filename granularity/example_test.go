@@ -124,16 +124,3 @@ func ExampleHistogram() {
 	// 0.001 of the values are at most 0
 	// 0.002 of the values are at most 1
 }
-
-func ExampleSweep() {
-	result := granularity.Sweep(5, func(tasks int) {
-		time.Sleep(time.Duration(tasks) * time.Millisecond) // each task has an overhead of 1 ms
-	}, 4, 2, 1)
-	for _, p := range result {
-		fmt.Println(p.Tasks, p.Speedup > 0.5, p.Low <= p.Speedup && p.Speedup <= p.High)
-	}
-	// Output:
-	// 4 true true
-	// 2 true true
-	// 1 true true
-}

@@ -168,6 +168,19 @@ func (p *Profile) mean(by string, get func(*Sample) (used, of float64)) utilizat
 	return u
 }
 
+// t975 returns the 97.5 % quantile of Student's t distribution, with degrees of freedom rounded
+// down, so the interval is never too narrow.
+func t975(df float64) float64 {
+	table := [...]float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+		2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+		2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042}
+	n := max(1, math.Floor(df+1e-9))
+	if n <= float64(len(table)) {
+		return table[int(n)-1]
+	}
+	return 1.95996 + 2.37/n + 2.8/(n*n) // within 0.001 from 30 on
+}
+
 // String returns the utilization as in "CPU utilization of 4 processors by the process: 63 % ± 4 %
 // (95 % confidence)".
 func (u utilization) String() string {

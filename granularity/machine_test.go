@@ -209,3 +209,11 @@ func TestThrottlingIsInTheProfile(t *testing.T) {
 		t.Errorf("%q has no warning of the throttling", p.Warnings)
 	}
 }
+
+func TestT975(t *testing.T) {
+	for df, want := range map[float64]float64{0.5: 12.706, 1: 12.706, 4.99: 2.776, 9: 2.262, 30: 2.042, 31: 2.0395, 60: 2.0003, 1e6: 1.95996} {
+		if got := t975(df); math.Abs(got-want) > 0.001 {
+			t.Errorf("t(%g) = %g; want %g", df, got, want)
+		}
+	}
+}

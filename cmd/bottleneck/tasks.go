@@ -21,6 +21,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
 	"github.com/bottleneck-go/bottleneck/internal/output"
+	"github.com/bottleneck-go/bottleneck/internal/sweep"
 	"github.com/bottleneck-go/bottleneck/internal/trial"
 )
 
@@ -28,7 +29,7 @@ import (
 type tasksFlags struct {
 	analysis
 	only  *regexp.Regexp // from -class; nil means all
-	sweep sweep
+	sweep parameter
 	runs  int
 }
 
@@ -101,13 +102,13 @@ func (f *tasksFlags) choose(p *granularity.Profile) error {
 	return fmt.Errorf("no class matches %q: the classes are %s", f.only, strings.Join(names[:min(len(names), 8)], ", "))
 }
 
-// sweep is an environment variable, or {NAME} in the arguments, with its values.
-type sweep struct {
+// parameter is an environment variable, or {NAME} in the arguments, with its values.
+type parameter struct {
 	name   string
 	values []string
 }
 
-func parseSweep(s string) (w sweep, err error) {
+func parseSweep(s string) (w parameter, err error) {
 	name, list, _ := strings.Cut(s, "=")
 	w.name, w.values = name, strings.Split(list, ",")
 	if name == "" || slices.Contains(w.values, "") || len(slices.Compact(slices.Sorted(slices.Values(w.values)))) < len(w.values) {
@@ -119,13 +120,13 @@ func parseSweep(s string) (w sweep, err error) {
 // sweeper runs a command over the values of a sweep.
 type sweeper struct {
 	*tasksFlags
-	sweep
+	parameter
 	runner *trial.Runner
 }
 
 // runSweep implements -sweep.
 func (f *tasksFlags) runSweep(ctx context.Context, std stdio, args []string) error {
-	s := &sweeper{tasksFlags: f, sweep: f.sweep}
+	s := &sweeper{tasksFlags: f, parameter: f.sweep}
 	switch {
 	case len(args) == 0 || std.dash != 0:
 		return usagef("-sweep wants a command after --, as in -- go test -run='^$' -bench=Sort .")
@@ -148,15 +149,15 @@ func (f *tasksFlags) runSweep(ctx context.Context, std stdio, args []string) err
 	if err != nil {
 		return err
 	}
-	return f.to.Write(std.out, std.err, granularity.SweepTable(s.name, points), output.TableForms)
+	return f.to.Write(std.out, std.err, sweep.Table(s.name, points), output.TableForms)
 }
 
 // measure runs the command for all values in turn, several times. The last run of each is traced;
 // the others are, too, unless the command is a test, which prints its time.
-func (s *sweeper) measure(ctx context.Context) (points []granularity.SweepPoint, err error) {
+func (s *sweeper) measure(ctx context.Context) (points []sweep.Point, err error) {
 	commands := make([]*trial.Command, len(s.values))
 	for i, value := range s.values {
-		points = append(points, granularity.SweepPoint{Value: value})
+		points = append(points, sweep.Point{Value: value})
 		var args []string
 		for _, a := range s.runner.Args {
 			args = append(args, strings.ReplaceAll(a, "{"+s.name+"}", value))
@@ -181,7 +182,7 @@ func (s *sweeper) measure(ctx context.Context) (points []granularity.SweepPoint,
 }
 
 // run runs the command once and returns how long it took. It sets the tasks of p if tasks is set.
-func (s *sweeper) run(ctx context.Context, c *trial.Command, p *granularity.SweepPoint, tasks bool) (time.Duration, error) {
+func (s *sweeper) run(ctx context.Context, c *trial.Command, p *sweep.Point, tasks bool) (time.Duration, error) {
 	s.runner.Env = []string{s.name + "=" + p.Value}
 	if c.IsTest() && !tasks {
 		out, err := s.runner.Untraced(ctx, c.With(s.runner.Temp, "-count=1"))

@@ -16,6 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
+	"github.com/bottleneck-go/bottleneck/internal/sweep"
 )
 
 // Group executes tasks: a granularity.Group, or an errgroup, which measures nothing.
@@ -108,11 +109,11 @@ func Run(w io.Writer, e Example, o Options) error {
 		return err
 	}
 	fmt.Fprintf(w, "\nAs advised: %d tasks instead of %d. Times of %d interleaved runs each:\n\n", advised, e.Tasks, o.Runs)
-	points := granularity.Sweep(o.Runs, func(tasks int) { err = errors.Join(err, checked(tasks, new(errgroup.Group))) }, e.Tasks, advised)
+	points := sweep.Run(o.Runs, func(tasks int) { err = errors.Join(err, checked(tasks, new(errgroup.Group))) }, e.Tasks, advised)
 	if err != nil {
 		return err
 	}
-	if err := text.WriteTable(w, granularity.SweepTable("tasks", points), text.Options{}); err != nil {
+	if err := text.WriteTable(w, sweep.Table("tasks", points), text.Options{}); err != nil {
 		return err
 	}
 	p := points[1]
