@@ -21,7 +21,7 @@ func TestAloneInCalls(t *testing.T) {
 	at := timeline.Place{Func: "main.fetch", File: "/src/main.go", Line: 16}
 	for _, tt := range []struct {
 		ran   string
-		kind  verdict.Kind
+		kind  string
 		title string
 	}{
 		{ledger.C, diagnose.Cgo, "C code at main.fetch main.go:16 left 50% of the capacity idle: no others ran beside main.main, which calls it."},
@@ -55,7 +55,7 @@ func TestSlowConsumerSetsThePace(t *testing.T) {
 	receive := timeline.Place{Func: "main.consume", File: "/src/main.go", Line: 7}
 	for _, tt := range []struct {
 		ran  time.Duration // by the consumer, in 1 s
-		kind verdict.Kind
+		kind string
 		gain float64
 	}{
 		{890 * time.Millisecond, diagnose.Serial, 1 / 0.6},
@@ -138,7 +138,7 @@ func TestLockOnOneProcessor(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		held time.Duration // of 1 s
-		kind verdict.Kind
+		kind string
 	}{{900 * time.Millisecond, diagnose.Lock}, {300 * time.Millisecond, diagnose.OneProc}} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 1, Capacity: time.Second, Queue: 3 * time.Second, Queued: time.Second, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: "main.add", Site: place(8), Time: tt.held, Count: 100},
@@ -171,7 +171,7 @@ func TestLockOnOneProcessor(t *testing.T) {
 func TestShortGoroutinesComeFirst(t *testing.T) {
 	const ms = time.Millisecond
 	start := timeline.Place{Func: "main.publish", File: "/src/main.go", Line: 7}
-	for slices, kind := range map[int64]verdict.Kind{400_000: diagnose.Tiny, 100_000: diagnose.Collector} {
+	for slices, kind := range map[int64]string{400_000: diagnose.Tiny, 100_000: diagnose.Collector} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Born: 200_000, Slices: slices, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: "main.deliver", Time: 700 * ms, Count: 100_000},
 			{Category: ledger.Code, Group: "main.publish", Time: 520 * ms, Count: 100},
@@ -200,7 +200,7 @@ func TestShortGoroutinesComeFirst(t *testing.T) {
 // the time, though others run for longer.
 func TestSwitchingToShortGoroutinesComesFirst(t *testing.T) {
 	const ms = time.Millisecond
-	for slices, kind := range map[int64]verdict.Kind{400_000: diagnose.Tiny, 100_000: diagnose.Collector} {
+	for slices, kind := range map[int64]string{400_000: diagnose.Tiny, 100_000: diagnose.Collector} {
 		found := diagnose.New((&made{
 			rows: []ledger.Row{
 				{Category: ledger.GCWorker, Time: 700 * ms, Count: 9, Queue: time.Second},
@@ -358,7 +358,7 @@ func TestBoundOfManyWaits(t *testing.T) {
 func TestSleepersRunNotBesideOthers(t *testing.T) {
 	const ms = time.Millisecond
 	nap := timeline.Place{Func: "main.nap", File: "/src/main.go", Line: 7}
-	for slept, want := range map[time.Duration][]verdict.Kind{
+	for slept, want := range map[time.Duration][]string{
 		5 * time.Second: {diagnose.Sleep},
 		500 * ms:        {diagnose.Sleep, diagnose.Serial},
 	} {
@@ -371,7 +371,7 @@ func TestSleepersRunNotBesideOthers(t *testing.T) {
 			Kind: bottle.Application, Group: "main.client", Goroutines: 8, Running: 300 * ms, SelfParallelism: 1.5,
 			Sites: map[string][]bottle.Site{"sleep": {{Func: nap.Func, File: nap.File, Line: nap.Line, Time: slept}}},
 		}}}}).Findings
-		var got []verdict.Kind
+		var got []string
 		for _, f := range findings {
 			got = append(got, f.Kind)
 		}
@@ -421,7 +421,7 @@ func TestCommandsPastALimit(t *testing.T) {
 // A place where goroutines hardly wait for one another does not limit how many of them wait for
 // something else.
 func TestLimitIsWaitedFor(t *testing.T) {
-	for waited, want := range map[time.Duration]verdict.Kind{10 * time.Millisecond: diagnose.Timer, 900 * time.Millisecond: diagnose.Limit} {
+	for waited, want := range map[time.Duration]string{10 * time.Millisecond: diagnose.Timer, 900 * time.Millisecond: diagnose.Limit} {
 		get, next := placeOf("main.get", 9), stackOf("main.next", 5)
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
 			{Category: ledger.Outside, Group: "main.work", Site: get, Wait: "select", Beside: ledger.None, Time: 1500 * time.Millisecond, Count: 40},
@@ -473,7 +473,7 @@ func TestOthersWaitedForTheLock(t *testing.T) {
 		if err := l.CheckValid(); err != nil {
 			t.Fatal(err)
 		}
-		var got []verdict.Kind
+		var got []string
 		for _, f := range diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
 			{Kind: bottle.Application, Group: "main.client", Goroutines: 8, Running: 1250 * ms, SelfParallelism: 1.5},
 		}}}).Findings {
@@ -489,7 +489,7 @@ func TestOthersWaitedForTheLock(t *testing.T) {
 // busy all the time. One that only polls may end when they do.
 func TestLockBesideABusyGoroutine(t *testing.T) {
 	const ms = time.Millisecond
-	for waiting, want := range map[time.Duration]verdict.Kind{0: diagnose.Lock, 40 * ms: diagnose.Serial} {
+	for waiting, want := range map[time.Duration]string{0: diagnose.Lock, 40 * ms: diagnose.Serial} {
 		send := placeOf("main.send", 3)
 		f := diagnose.New((&made{
 			rows: []ledger.Row{{Category: ledger.Idle, Group: "main.send", Site: send, Wait: "mutex", Waker: "main.send", WakerSite: send, Beside: "main.take", Time: 900 * ms, Count: 900},
@@ -543,7 +543,7 @@ func TestEnoughForWorkers(t *testing.T) {
 // Timers that processors wait for are more than the many goroutines that they start.
 func TestTimersBeforeTinyGoroutines(t *testing.T) {
 	const ms = time.Millisecond
-	for outside, want := range map[time.Duration]verdict.Kind{300 * ms: diagnose.Tiny, 1200 * ms: diagnose.Timer} {
+	for outside, want := range map[time.Duration]string{300 * ms: diagnose.Tiny, 1200 * ms: diagnose.Timer} {
 		r := (&made{
 			rows: []ledger.Row{{Category: ledger.Outside, Group: "main.expire", Wait: "created", Beside: ledger.None, Time: outside, Count: 900},
 				{Category: ledger.WakeUp, Group: "main.expire", Wait: "created", Beside: ledger.None, Time: 210 * ms, Count: 50_000}, {Category: ledger.Code, Group: "main.expire", Site: placeOf("main.expire", 9), Time: 350 * ms, Count: 100_000}},
@@ -644,7 +644,7 @@ func TestLastOfABatch(t *testing.T) {
 func TestCollectorOnIdleProcessors(t *testing.T) {
 	const ms = time.Millisecond
 	at := timeline.Place{Func: "main.load", File: "/src/main.go", Line: 7}
-	for queued, first := range map[time.Duration]verdict.Kind{0: diagnose.Serial, 500 * ms: diagnose.Collector} {
+	for queued, first := range map[time.Duration]string{0: diagnose.Serial, 500 * ms: diagnose.Collector} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Queued: queued, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: "main.main", Site: at, Time: 900 * ms, Count: 90},
 			{Category: ledger.GCWorker, Group: "GC (dedicated)", Time: 600 * ms, Count: 90},
@@ -670,7 +670,7 @@ func TestCollectorOnIdleProcessors(t *testing.T) {
 // Goroutines that were ready at other times do not wait for the processors of the collector.
 func TestCollectorBesideOthersThatAreReady(t *testing.T) {
 	const ms = time.Millisecond
-	for queue, first := range map[time.Duration]verdict.Kind{200 * ms: diagnose.Serial, 1800 * ms: diagnose.Collector} { // of the 2 s
+	for queue, first := range map[time.Duration]string{200 * ms: diagnose.Serial, 1800 * ms: diagnose.Collector} { // of the 2 s
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Queued: 500 * ms, Queue: 2 * time.Second, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: "main.main", Site: placeOf("main.load", 7), Time: 900 * ms, Queue: 2*time.Second - queue, Count: 90},
 			{Category: ledger.GCWorker, Group: "GC (dedicated)", Time: 700 * ms, Queue: queue, Count: 90},
@@ -688,7 +688,7 @@ func TestCollectorBesideOthersThatAreReady(t *testing.T) {
 // The collector's workers have processors that a goroutine which runs alone leaves idle.
 func TestCollectorBesideOneThatRunsAlone(t *testing.T) {
 	const ms = time.Millisecond
-	for group, first := range map[string]verdict.Kind{"GC (idle)": diagnose.Serial, "runtime.bgsweep": diagnose.Collector} {
+	for group, first := range map[string]string{"GC (idle)": diagnose.Serial, "runtime.bgsweep": diagnose.Collector} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Queued: time.Second, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: "main.main", Site: placeOf("main.load", 7), Time: 1200 * ms, Count: 90},
 			{Category: ledger.GCWorker, Group: group, Time: 300 * ms, Count: 90},
@@ -843,7 +843,7 @@ func TestWaitsOfTheLibrary(t *testing.T) {
 	const ms = time.Millisecond
 	runner := timeline.Place{Func: "testing.tRunner.func1", File: "/go/src/testing/testing.go", Line: 9}
 	sleep := timeline.Place{Func: "net/http/pprof.sleep", File: "/go/src/net/http/pprof/pprof.go", Line: 9}
-	for kind, row := range map[verdict.Kind]ledger.Row{
+	for kind, row := range map[string]ledger.Row{
 		diagnose.Imbalance: {Category: ledger.Idle, Group: "main.TestAll", Site: runner, Wait: "chan-receive", Beside: "main.TestAll.func1", Time: 900 * ms, Count: 1},
 		diagnose.NoWork:    {Category: ledger.Outside, Group: "net/http.(*conn).serve", Site: sleep, Wait: "select", Beside: ledger.None, Time: 900 * ms, Count: 1},
 	} {
@@ -871,7 +871,7 @@ func TestPoolThatSelects(t *testing.T) {
 	wait := func(kind string, waiter string, line int) contention.Wait {
 		return contention.Wait{Kind: kind, Waiter: contention.Party{Group: waiter, Stack: stackOf(waiter, line)}, Owner: contention.Party{Group: "main.work", Stack: stackOf("main.work", 7)}, Waited: 900 * ms, Blamed: 900 * ms, Contentions: 90}
 	}
-	for kind, want := range map[string]verdict.Kind{contention.ChanReceiveKind: diagnose.Limit, contention.ChanSendKind: diagnose.Sleep} {
+	for kind, want := range map[string]string{contention.ChanReceiveKind: diagnose.Limit, contention.ChanSendKind: diagnose.Sleep} {
 		f := diagnose.New(diagnose.Results{
 			Ledger: l,
 			Graph:  &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.work", Goroutines: 2, Running: 200 * ms, SelfParallelism: 1}}},
@@ -891,7 +891,7 @@ func TestWorkersThatWaitAreNoLimit(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
 		waits []bottle.Site
-		want  verdict.Kind
+		want  string
 	}{
 		{[]bottle.Site{{Func: "main.work", File: "/src/main.go", Line: 8, Time: 3000 * ms}}, diagnose.Sleep},
 		{[]bottle.Site{{Func: "main.work", File: "/src/main.go", Line: 8, Time: 1700 * ms}}, diagnose.Sleep}, // of 4 s: clients that think between requests
@@ -1055,7 +1055,7 @@ func TestClientsOfALock(t *testing.T) {
 // many results were received before that. Workers that did as much as each other waited for more.
 func TestLastPieceOfWork(t *testing.T) {
 	const ms = time.Millisecond
-	for longest, want := range map[time.Duration]verdict.Kind{900 * ms: diagnose.Imbalance, 320 * ms: diagnose.Serial} {
+	for longest, want := range map[time.Duration]string{900 * ms: diagnose.Imbalance, 320 * ms: diagnose.Serial} {
 		result := ledger.Row{Category: ledger.Idle, Group: "main.main", Site: placeOf("main.main", 48), Wait: "chan-receive", Waker: "main.work", WakerSite: placeOf("main.work", 23), Beside: "main.work", Time: 500 * ms, Count: 40}
 		r := (&made{
 			rows: []ledger.Row{result, {Category: ledger.NoWork, Beside: "main.work", Time: 100 * ms, Count: 1},
@@ -1094,7 +1094,7 @@ func TestTasksBesideUnevenWork(t *testing.T) {
 // sync.WaitGroup; one that needs a place for each of them waits as often as it starts one.
 func TestSemaphoreThatJoins(t *testing.T) {
 	const ms = time.Millisecond
-	for waits, want := range map[int64]verdict.Kind{5: diagnose.Serial, 90: diagnose.Limit} {
+	for waits, want := range map[int64]string{5: diagnose.Serial, 90: diagnose.Limit} {
 		r := (&made{
 			rows: []ledger.Row{{Category: ledger.Idle, Group: "main.main", Site: placeOf("main.main", 9), Wait: "semaphore", Waker: "main.work", WakerSite: placeOf("main.work", 5), Beside: "main.work", Time: 300 * ms, Count: waits},
 				{Category: ledger.Idle, Group: "main.work", Site: placeOf("main.main", 8), Wait: "created", Waker: "main.main", WakerSite: placeOf("main.main", 8), Beside: "main.work", Time: 300 * ms, Count: 9}},
@@ -1171,7 +1171,7 @@ func TestTinyGoroutinesWhoseStarterWaits(t *testing.T) {
 // as those are that wait for a value from another one of their group.
 func TestWaitUntilClosed(t *testing.T) {
 	const ms = time.Millisecond
-	for flags, want := range map[uint32]verdict.Kind{0: diagnose.Limit, contention.Closer: diagnose.Sleep} {
+	for flags, want := range map[uint32]string{0: diagnose.Limit, contention.Closer: diagnose.Sleep} {
 		pair := contention.Wait{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: "main.serve", Stack: stackOf("main.get", 3)}, Owner: contention.Party{Group: "main.serve", Stack: stackOf("main.get", 8)}, Flags: flags, Waited: 8 * time.Second, Blamed: 8 * time.Second, Contentions: 9}
 		r := (&made{
 			rows:  []ledger.Row{{Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.fetch", 7), Wait: "sleep", Beside: ledger.None, Time: 1800 * ms, Count: 99}},
@@ -1198,7 +1198,7 @@ func TestWaitUntilClosed(t *testing.T) {
 // over directories does. Where they also wait for what others send, it is their results.
 func TestLimitOfGoroutinesThatStartOthers(t *testing.T) {
 	const ms = time.Millisecond
-	for received, want := range map[int64]verdict.Kind{0: diagnose.Limit, 9: diagnose.Sleep} {
+	for received, want := range map[int64]string{0: diagnose.Limit, 9: diagnose.Sleep} {
 		wait := contention.Wait{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.walk", Stack: stackOf("main.walk", 3)}, Owner: contention.Party{Group: "main.walk", Stack: stackOf("main.walk", 4)}, Waited: 8 * time.Second, Blamed: 8 * time.Second, Contentions: 99}
 		receive := contention.Wait{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: "main.walk", Stack: stackOf("main.walk", 4)}, Waited: ms, Contentions: received}
 		r := (&made{
@@ -1372,7 +1372,7 @@ func TestRequestsAreNotWhatHandlersWaitFor(t *testing.T) {
 // most often.
 func TestMostWaitForTheFirst(t *testing.T) {
 	const ms = time.Millisecond
-	for pauses, want := range map[time.Duration]verdict.Kind{11 * time.Second: diagnose.Sleep, time.Second: diagnose.Network} {
+	for pauses, want := range map[time.Duration]string{11 * time.Second: diagnose.Sleep, time.Second: diagnose.Network} {
 		f := diagnose.New((&made{
 			rows: []ledger.Row{
 				{Category: ledger.Outside, Group: "main.fetch", Site: placeOf("main.ask", 3), Wait: "network", Beside: ledger.None, Time: 1100 * ms, Count: 900},
@@ -1409,7 +1409,7 @@ func TestSyncUnderALock(t *testing.T) {
 // limit, also if no processor was idle until they started.
 func TestRecursionIsNoLimit(t *testing.T) {
 	sorter := contention.Party{Group: "main.sort.func1", Stack: stackOf("main.sort", 22)}
-	for starts, want := range map[string]verdict.Kind{"main.main": diagnose.Limit, "main.sort.func1": diagnose.Serial} {
+	for starts, want := range map[string]string{"main.main": diagnose.Limit, "main.sort.func1": diagnose.Serial} {
 		r := (&made{
 			rows:  []ledger.Row{{Category: ledger.Idle, Group: "main.sort.func1", Site: placeOf("main.sort", 22), Wait: "chan-receive", Waker: "main.sort.func1", Beside: "main.sort.func1", Time: time.Second, Count: 9}},
 			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.sort.func1", Goroutines: 9, Running: time.Second, SelfParallelism: 1}, {Kind: bottle.Application, Group: "main.main", Goroutines: 1}},
@@ -1510,7 +1510,7 @@ func TestChannelLimitsShortGoroutines(t *testing.T) {
 	for _, tt := range []struct {
 		goroutines int
 		ran        time.Duration
-		want       verdict.Kind
+		want       string
 	}{{10_000, 200 * ms, diagnose.Limit}, {10_000, 20 * ms, diagnose.Tiny}, {4, 200 * ms, diagnose.HandOver}} {
 		pair := contention.Wait{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.main", Stack: stackOf("main.blur", 32)}, Owner: contention.Party{Group: "main.row", Stack: stackOf("main.row", 34)}, Waited: 790 * ms, Blamed: 790 * ms, Contentions: 10_000}
 		found := diagnose.New((&made{
@@ -1535,7 +1535,7 @@ func TestChannelLimitsShortGoroutines(t *testing.T) {
 // The larger part of a program comes before the tiny pieces of work of another one.
 func TestTinyPiecesOfTheSmallerPart(t *testing.T) {
 	const ms = time.Millisecond
-	for ran, first := range map[time.Duration]verdict.Kind{10 * ms: diagnose.Serial, 300 * ms: diagnose.Tiny} {
+	for ran, first := range map[time.Duration]string{10 * ms: diagnose.Serial, 300 * ms: diagnose.Tiny} {
 		send := contention.Wait{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.produce", Stack: stackOf("main.produce", 20)}, Contentions: 100_000, Parks: 100_000}
 		found := diagnose.New((&made{
 			rows: []ledger.Row{
@@ -1572,7 +1572,7 @@ func TestCallsUnderALockAreNoBound(t *testing.T) {
 // The operating system may let the collector wait for the world to stop: the program does not.
 func TestLateStopsComeLast(t *testing.T) {
 	const ms = time.Millisecond
-	for collections, first := range map[int64]verdict.Kind{10: diagnose.Serial, 500: diagnose.Collector} {
+	for collections, first := range map[int64]string{10: diagnose.Serial, 500: diagnose.Collector} {
 		r := (&made{rows: []ledger.Row{{Category: ledger.GCStop, Time: 500 * ms, Count: 9},
 			{Category: ledger.Idle, Group: "main.take", Site: placeOf("main.take", 3), Wait: "chan-receive", Waker: "main.work", Beside: "main.work", Time: 400 * ms, Count: 9}}}).results(t)
 		r.Ledger.Heap = &ledger.Heap{Collections: collections}
@@ -1586,7 +1586,7 @@ func TestLateStopsComeLast(t *testing.T) {
 // delays.
 func TestCodeComesBeforeLateStops(t *testing.T) {
 	const ms = time.Millisecond
-	for collections, first := range map[int64]verdict.Kind{10: diagnose.Saturated, 500: diagnose.Collector} {
+	for collections, first := range map[int64]string{10: diagnose.Saturated, 500: diagnose.Collector} {
 		r := (&made{rows: []ledger.Row{{Category: ledger.GCStop, Time: 400 * ms, Count: 9}}}).results(t)
 		r.Ledger.Heap = &ledger.Heap{Collections: collections}
 		if f := diagnose.New(r).Findings[0]; f.Kind != first {
@@ -1623,7 +1623,7 @@ func TestReplyIsNotWaitedForUnderTheLockOfTheLibrary(t *testing.T) {
 // A goroutine that stops the tracer runs alone to the end of the trace, without a call chain.
 func TestStoppingTheTracerIsNoWork(t *testing.T) {
 	const ms = time.Millisecond
-	for nameless, first := range map[time.Duration]verdict.Kind{600 * ms: diagnose.Tracing, 100 * ms: diagnose.Serial} {
+	for nameless, first := range map[time.Duration]string{600 * ms: diagnose.Tracing, 100 * ms: diagnose.Serial} {
 		found := diagnose.New((&made{
 			rows: []ledger.Row{
 				{Category: ledger.NoWork, Beside: "main.main", Time: 600 * ms, Count: 1},
@@ -1684,7 +1684,7 @@ func TestServerOlderThanTheTrace(t *testing.T) {
 	for _, tt := range []struct {
 		n      int
 		accept *contention.Stack
-		want   verdict.Kind
+		want   string
 	}{
 		{12, stackOf("net.(*netFD).accept", 1, "main.main", 84), diagnose.NoWork},
 		{1, stackOf("net.(*netFD).accept", 1, "main.main", 84), diagnose.Network},
@@ -1723,7 +1723,7 @@ func TestMostPastALimitComeFirst(t *testing.T) {
 // others waited for a lock.
 func TestCollectorBesideALock(t *testing.T) {
 	const ms = time.Millisecond
-	for queue, first := range map[time.Duration]verdict.Kind{20 * ms: diagnose.Lock, 600 * ms: diagnose.Collector} { // beside its workers
+	for queue, first := range map[time.Duration]string{20 * ms: diagnose.Lock, 600 * ms: diagnose.Collector} { // beside its workers
 		r := (&made{rows: []ledger.Row{{Category: ledger.GCWorker, Time: 500 * ms, Count: 9, Queue: queue},
 			{Category: ledger.Idle, Group: "main.add", Site: placeOf("main.add", 3), Wait: "mutex", Waker: "main.add", WakerSite: placeOf("main.add", 5), Beside: "main.add", Time: 300 * ms, Count: 9}}}).results(t)
 		r.Ledger.Queue = 3 * time.Second
@@ -1733,6 +1733,6 @@ func TestCollectorBesideALock(t *testing.T) {
 	}
 }
 
-func has(findings []verdict.Finding, kind verdict.Kind) bool {
+func has(findings []verdict.Finding, kind string) bool {
 	return slices.ContainsFunc(findings, func(f verdict.Finding) bool { return f.Kind == kind })
 }

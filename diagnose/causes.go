@@ -15,7 +15,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
-	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // Each row of the ledger that is not the program's own work belongs to one cause: what a processor
@@ -94,7 +93,7 @@ type visits struct {
 
 // key identifies a cause.
 type key struct {
-	kind  verdict.Kind
+	kind  string
 	place timeline.Place
 	name  string
 }
@@ -410,7 +409,7 @@ func (d *diagnosis) collect() {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
-	for _, kind := range []verdict.Kind{Syscalls, Blocking, Network} {
+	for _, kind := range []string{Syscalls, Blocking, Network} {
 		d.mergeSites(kind)
 	}
 	for _, c := range d.causes {
@@ -705,7 +704,7 @@ func (d *diagnosis) areFew(group string) bool {
 // mergeSites adds up the causes of one kind if no place has two thirds of their total. Long system
 // calls are of one kind if the program calls the same function for them. Waits of a server for
 // requests are of their own kind.
-func (d *diagnosis) mergeSites(kind verdict.Kind) {
+func (d *diagnosis) mergeSites(kind string) {
 	same := map[string][]*cause{}
 	for _, c := range d.causes {
 		if c.kind == kind {

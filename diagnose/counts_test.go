@@ -59,7 +59,7 @@ func TestOneProcessorIsNotFirstIfMostOfItIsLost(t *testing.T) {
 	at := timeline.Place{Func: "main.save", File: "/src/main.go", Line: 7}
 	for _, tt := range []struct {
 		calls time.Duration
-		first verdict.Kind
+		first string
 	}{{600 * time.Millisecond, diagnose.Syscalls}, {400 * time.Millisecond, diagnose.OneProc}} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 1, Capacity: time.Second, Queue: 2 * time.Second, Queued: time.Second, Rows: []ledger.Row{
 			{Category: ledger.Syscall, Group: "main.save", Site: at, Time: tt.calls, Count: 10_000},
@@ -77,7 +77,7 @@ func TestMoreProcessorsAreFirstIfNothingIsLost(t *testing.T) {
 	at := timeline.Place{Func: "main.work", File: "/src/main.go", Line: 7}
 	for _, tt := range []struct {
 		calls time.Duration
-		first verdict.Kind
+		first string
 	}{{10 * time.Millisecond, diagnose.MoreProcs}, {100 * time.Millisecond, diagnose.Saturated}} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Queue: 2 * time.Second, Queued: time.Second, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: "main.work", Site: at, Time: 2*time.Second - tt.calls, Count: 10},
@@ -227,7 +227,7 @@ func TestServedPlaceWaitsOften(t *testing.T) {
 func TestTinyGoroutinesOfTheLibrary(t *testing.T) {
 	for _, tt := range []struct {
 		place timeline.Place
-		first verdict.Kind
+		first string
 	}{
 		{timeline.Place{Func: "net/http.(*connReader).startBackgroundRead", File: "/go/src/net/http/server.go", Line: 698}, diagnose.Serial},
 		{timeline.Place{Func: "main.start", File: "/src/main.go", Line: 7}, diagnose.Tiny},
@@ -254,7 +254,7 @@ func TestTinyPiecesAreNotDivided(t *testing.T) {
 		name  string
 		parks int64
 		gaps  int64
-		kind  verdict.Kind
+		kind  string
 		want  string
 	}{
 		{"pieces of 1 µs", 1_000_000, 1_000_000, diagnose.Tiny, "hand over several pieces at a time"},
@@ -329,7 +329,7 @@ func TestRowsOfPublicModules(t *testing.T) {
 		heap       *ledger.Heap
 		boxes      []bottle.Box
 		waits      []contention.Wait
-		kind       verdict.Kind
+		kind       string
 		title, has string // the title begins with title; the advice contains has
 	}{
 		{

@@ -66,40 +66,40 @@ type Results struct {
 
 // The kinds.
 const (
-	Serial       verdict.Kind = "serial"        // one goroutine, or one group, ran while the others had nothing to do
-	Imbalance    verdict.Kind = "imbalance"     // the last ones of a group ran while others waited for them to finish
-	Starved      verdict.Kind = "starved"       // too few goroutines had work
-	Lock         verdict.Kind = "lock"          // a mutex or RWMutex
-	Limit        verdict.Kind = "limit"         // a semaphore, SetLimit, or a pool
-	HandOver     verdict.Kind = "hand-over"     // goroutines pass work on, and nothing runs during that time
-	Collector    verdict.Kind = "collector"     // garbage collection
-	Syscalls     verdict.Kind = "syscall"       // system calls that held the processor
-	Blocking     verdict.Kind = "blocking-call" // system calls that blocked while there was nothing else to do
-	Sleep        verdict.Kind = "sleep"         // time.Sleep
-	Timer        verdict.Kind = "timer"         // tickers, timers, rate limiters
-	Network      verdict.Kind = "network"       // other processes
-	Cgo          verdict.Kind = "cgo"           // C code
-	Tiny         verdict.Kind = "tiny"          // goroutines too short to be worthwhile
-	Leak         verdict.Kind = "leak"          // goroutines that are started and never end
-	Tracing      verdict.Kind = "tracer"        // the cost of the measurement
-	Runtime      verdict.Kind = "runtime"       // other work of the runtime
-	Switching    verdict.Kind = "scheduler"     // the scheduler
-	NoWork       verdict.Kind = "no-work"       // no work
-	Oversized    verdict.Kind = "oversized"     // GOMAXPROCS above the number of available processors
-	Throttled    verdict.Kind = "throttled"     // the control group took processors away
-	OneProc      verdict.Kind = "one-processor" // GOMAXPROCS 1
-	MoreProcs    verdict.Kind = "more-procs"    // goroutines were ready without a processor
-	Saturated    verdict.Kind = "saturated"     // the program's code used the processors
-	CannotTell   verdict.Kind = "cannot-tell"   // the trace does not show it
-	once         verdict.Kind = "once"          // becomes serial: others waited for the result of a sync.Once
-	pieces       verdict.Kind = "pieces"        // becomes tiny: goroutines hand over too little work at a time
-	worthTelling              = 0.03
-	maxFindings               = 5
+	Serial       = "serial"        // one goroutine, or one group, ran while the others had nothing to do
+	Imbalance    = "imbalance"     // the last ones of a group ran while others waited for them to finish
+	Starved      = "starved"       // too few goroutines had work
+	Lock         = "lock"          // a mutex or RWMutex
+	Limit        = "limit"         // a semaphore, SetLimit, or a pool
+	HandOver     = "hand-over"     // goroutines pass work on, and nothing runs during that time
+	Collector    = "collector"     // garbage collection
+	Syscalls     = "syscall"       // system calls that held the processor
+	Blocking     = "blocking-call" // system calls that blocked while there was nothing else to do
+	Sleep        = "sleep"         // time.Sleep
+	Timer        = "timer"         // tickers, timers, rate limiters
+	Network      = "network"       // other processes
+	Cgo          = "cgo"           // C code
+	Tiny         = "tiny"          // goroutines too short to be worthwhile
+	Leak         = "leak"          // goroutines that are started and never end
+	Tracing      = "tracer"        // the cost of the measurement
+	Runtime      = "runtime"       // other work of the runtime
+	Switching    = "scheduler"     // the scheduler
+	NoWork       = "no-work"       // no work
+	Oversized    = "oversized"     // GOMAXPROCS above the number of available processors
+	Throttled    = "throttled"     // the control group took processors away
+	OneProc      = "one-processor" // GOMAXPROCS 1
+	MoreProcs    = "more-procs"    // goroutines were ready without a processor
+	Saturated    = "saturated"     // the program's code used the processors
+	CannotTell   = "cannot-tell"   // the trace does not show it
+	once         = "once"          // becomes serial: others waited for the result of a sync.Once
+	pieces       = "pieces"        // becomes tiny: goroutines hand over too little work at a time
+	worthTelling = 0.03
+	maxFindings  = 5
 )
 
 // Kinds returns all kinds.
-func Kinds() []verdict.Kind {
-	return []verdict.Kind{
+func Kinds() []string {
+	return []string{
 		Serial, Imbalance, Starved, Lock, Limit, HandOver, Collector, Syscalls, Blocking, Sleep, Timer, Network, Cgo, Tiny, Leak,
 		Tracing, Runtime, Switching, NoWork, Oversized, Throttled, OneProc, MoreProcs, Saturated, CannotTell,
 	}
@@ -319,7 +319,7 @@ func (d *diagnosis) findings() []verdict.Finding {
 	// If little is lost, what ran matters more; but goroutines that wait for a lock may have
 	// spun for it.
 	if len(costly) == 0 || (ranked[0].weight < d.little() || d.fights() && ranked[0].weight < d.shared) && !(costly[0].Kind == Lock && costly[0].Share >= 0.05) {
-		for _, kind := range []verdict.Kind{Tiny, Saturated} {
+		for _, kind := range []string{Tiny, Saturated} {
 			if i := slices.IndexFunc(last, func(f verdict.Finding) bool { return f.Kind == kind }); i >= 0 {
 				first, last = append(first, last[i]), slices.Delete(last, i, i+1)
 			}

@@ -59,7 +59,7 @@ func each(t *testing.T, f func(t *testing.T, name string, r *bottleneck.Report))
 // The first finding on six real programs is what is known about them.
 func TestRealProgramsFirstFinding(t *testing.T) {
 	want := map[string]struct {
-		kind  verdict.Kind
+		kind  string
 		title string // part of it
 		place string // "" if the trace has none outside of the standard library
 	}{
@@ -141,7 +141,7 @@ func overlap(l *ledger.Ledger, f *verdict.Finding) (idle time.Duration) {
 			idle += row.Time
 		}
 	}
-	if !slices.Contains([]verdict.Kind{diagnose.Limit, diagnose.Sleep, diagnose.Timer, diagnose.Network}, f.Kind) {
+	if !slices.Contains([]string{diagnose.Limit, diagnose.Sleep, diagnose.Timer, diagnose.Network}, f.Kind) {
 		return idle
 	}
 	for i, row := range l.Rows {

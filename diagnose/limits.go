@@ -307,7 +307,7 @@ func (d *diagnosis) mergeLimited() {
 
 // inside is what goroutines past a limit did.
 type inside struct {
-	kind  verdict.Kind
+	kind  string
 	place timeline.Place
 	mean  float64 // number of goroutines that did so, on average
 	did   string
@@ -323,7 +323,7 @@ func (d *diagnosis) didIn(c *cause) string {
 	case d.throughFile(c):
 		return "waited for a pipe or a device"
 	}
-	return map[verdict.Kind]string{Sleep: "slept", Network: "waited for the network", Blocking: "were in system calls", Syscalls: "were in system calls", Timer: "waited for a timer"}[c.kind]
+	return map[string]string{Sleep: "slept", Network: "waited for the network", Blocking: "were in system calls", Syscalls: "were in system calls", Timer: "waited for a timer"}[c.kind]
 }
 
 // starts returns the function that starts the goroutines of a group if they are those of a

@@ -11,7 +11,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
-	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // Rows with a common cause form one finding.
@@ -185,7 +184,7 @@ func TestRowsMayConcernOtherGoroutines(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		rows  []ledger.Row // of 2 s on two processors of 1 s
-		kind  verdict.Kind
+		kind  string
 		title string // of the first finding, or part of it
 		lost  time.Duration
 	}{

@@ -215,7 +215,7 @@ func found(v *verdict.Verdict, p causes.Program) int {
 // naming returns the finding that names the cause of a program, or nil.
 func naming(v *verdict.Verdict, p causes.Program) *verdict.Finding {
 	for i := range v.Findings {
-		if f := &v.Findings[i]; slices.Contains(strings.Split(p.Kind, "|"), string(f.Kind)) && at(f, p.Func) {
+		if f := &v.Findings[i]; slices.Contains(strings.Split(p.Kind, "|"), f.Kind) && at(f, p.Func) {
 			return f
 		}
 	}

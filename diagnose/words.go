@@ -1244,7 +1244,7 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 		if waited && under.Func != "" {
 			did += ", most at " + under.String()
 			if len(c.inside) > 0 && c.inside[0].place != under && d.own(c.inside[0].place) {
-				did += ", for one that waits (" + string(c.inside[0].kind) + ") at " + c.inside[0].place.String()
+				did += ", for one that waits (" + c.inside[0].kind + ") at " + c.inside[0].place.String()
 			}
 		}
 		who := "its owners "
@@ -1254,7 +1254,7 @@ func (d *diagnosis) lock(f *verdict.Finding, c *cause, at, lost string) {
 		f.Advice = "While others waited, " + who + did + ". " + f.Advice
 	case len(c.inside) > 0:
 		waited = true
-		f.Advice = "Its owners waited themselves (" + string(c.inside[0].kind) + ") at " + under.String() + ". " + f.Advice
+		f.Advice = "Its owners waited themselves (" + c.inside[0].kind + ") at " + under.String() + ". " + f.Advice
 	}
 	if waited && d.own(under) {
 		f.Where = slices.Insert(f.Where, min(len(f.Where), 1), under)
@@ -1790,7 +1790,7 @@ func (d *diagnosis) used() time.Duration {
 }
 
 // has reports whether a finding of a kind is among others.
-func has(findings []verdict.Finding, kind verdict.Kind) bool {
+func has(findings []verdict.Finding, kind string) bool {
 	return slices.ContainsFunc(findings, func(f verdict.Finding) bool { return f.Kind == kind })
 }
 

@@ -38,12 +38,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Kind is the kind of a finding. Package diagnose lists the kinds.
-type Kind string
-
 // Finding is a cause of lost capacity, or another remark about a program.
 type Finding struct {
-	Kind Kind `json:"kind"`
+	// Kind is one of those that package diagnose lists.
+	Kind string `json:"kind"`
 	// Title is a sentence, with a number.
 	Title string `json:"title"`
 	// Where are places in the program's own code, the most important first.
@@ -147,7 +145,7 @@ var Columns = []result.Column[Finding]{
 	{Name: "lost", Title: "lost", Unit: result.Duration, Part: true, Help: "the capacity that it cost",
 		Value: func(f *Finding) (result.Value, bool) { return result.Int(f.Lost), true }},
 	{Name: "kind", Title: "kind", Help: "the sort of the finding",
-		Value: func(f *Finding) (result.Value, bool) { return result.Str(string(f.Kind)), true }},
+		Value: func(f *Finding) (result.Value, bool) { return result.Str(f.Kind), true }},
 	{Name: "function", Title: "function", Unit: result.Func, Help: "where in the program's own code",
 		Value: result.Lists(func(f *Finding) (functions []string) {
 			for _, p := range f.Where {

@@ -259,7 +259,7 @@ func findFinding(v *verdict.Verdict, word string) (int, error) {
 	}
 	var known []string
 	for i := range v.Findings {
-		if string(v.Findings[i].Kind) == word {
+		if v.Findings[i].Kind == word {
 			return i + 1, nil
 		}
 		known = append(known, fmt.Sprintf("%d (%s)", i+1, v.Findings[i].Kind))

@@ -131,7 +131,7 @@ func TestExplain(t *testing.T) {
 	for i, f := range v.Findings {
 		file := filepath.Join(t.TempDir(), "finding.json")
 		text := ""
-		for _, word := range []string{strconv.Itoa(i + 1), string(f.Kind)}[:2/min(race.Slowdown, 2)] {
+		for _, word := range []string{strconv.Itoa(i + 1), f.Kind}[:2/min(race.Slowdown, 2)] {
 			r := bottleneck("explain", "-o", file, "-format", "text", word, lockTrace)
 			if text != "" && r.out != text {
 				t.Errorf("%s: other text than by number:\n%s", word, r.out)
@@ -440,7 +440,7 @@ func TestVerdictOnWindows(t *testing.T) {
 	if ofGraph := read("graph", "-window", width.String()); !reflect.DeepEqual(ofGraph, windows) {
 		t.Errorf("graph has other verdicts than verdict:\n%+v\n%+v", ofGraph, windows)
 	}
-	kinds := map[verdict.Kind]bool{}
+	kinds := map[string]bool{}
 	for i, got := range windows {
 		from := time.Duration(i) * width
 		want := read("verdict", "-from", from.String(), "-to", (from + width).String())[0]

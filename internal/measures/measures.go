@@ -243,9 +243,7 @@ func namesOf(l *ledger.Ledger) []string {
 
 // ledgerWords returns the plain words in a ledger.
 func ledgerWords() (words []string) {
-	for _, c := range ledger.Categories() {
-		words = append(words, string(c))
-	}
+	words = ledger.Categories()
 	for _, w := range timeline.Waits() {
 		words = append(words, w.String())
 	}
@@ -324,10 +322,7 @@ func PathNumbers(p *critical.Profile) spread.Numbers {
 func Verdict(judged func(v any) (*verdict.Verdict, *ledger.Ledger)) condition.Measures {
 	books := func(v any) *ledger.Ledger { _, l := judged(v); return l }
 	of := func(v any) *verdict.Verdict { about, _ := judged(v); return about }
-	var kinds []string
-	for _, k := range diagnose.Kinds() {
-		kinds = append(kinds, string(k))
-	}
+	kinds := diagnose.Kinds()
 	findings := ledgerRows(books)
 	findings.Columns, findings.Check = result.Heads(verdict.Columns[:1]), condition.OneOf(kinds)
 	findings.Of = func(v any) *result.Table { return of(v).Table() }
