@@ -548,13 +548,13 @@ func (o *Observer) Range(e *timeline.Span) {
 }
 
 // Sample implements [timeline.Observer].
-func (o *Observer) Sample(s *timeline.Sample) {
-	if !o.opt.Stacks || s.G == nil || s.Stack == nil {
+func (o *Observer) Sample(t timeline.Time, g *timeline.Goroutine, stack *timeline.Stack) {
+	if !o.opt.Stacks || g == nil || stack == nil {
 		return
 	}
-	o.advance(s.Time)
-	if m := o.members.Known(s.G.Index); !o.ended && m != nil && m.g == s.G && m.active && m.state == timeline.Running {
-		o.chains.sample(m.box, s.Stack, o.clock.running)
+	o.advance(t)
+	if m := o.members.Known(g.Index); !o.ended && m != nil && m.g == g && m.active && m.state == timeline.Running {
+		o.chains.sample(m.box, stack, o.clock.running)
 	}
 }
 

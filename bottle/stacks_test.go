@@ -206,17 +206,17 @@ func TestStacksBySamples(t *testing.T) {
 			d.at(at)
 			if i%4 == 3 {
 				d.run(b)
-				d.o.Sample(&timeline.Sample{Time: at, G: a, Stack: together})
+				d.o.Sample(at, a, together)
 				d.at(at + 999)
 				d.block(b, timeline.WaitSleep)
 			} else {
-				d.o.Sample(&timeline.Sample{Time: at, G: a, Stack: alone})
+				d.o.Sample(at, a, alone)
 			}
 		}
 		d.at(20_000)
 		d.calls = calls("syscall.read", "main.f")
 		d.to(a, timeline.Syscall, timeline.WaitSyscall)
-		d.o.Sample(&timeline.Sample{Time: 20_000, G: a, Stack: calls("syscall.other")}) // no Go code
+		d.o.Sample(20_000, a, calls("syscall.other")) // no Go code
 		d.at(20_500)
 		g := d.end()
 		if wrong := stacksHold(g); wrong != "" {

@@ -173,7 +173,7 @@ type samples struct {
 }
 
 // Sample implements [timeline.Observer].
-func (s *samples) Sample(*timeline.Sample) { s.n++ }
+func (s *samples) Sample(timeline.Time, *timeline.Goroutine, *timeline.Stack) { s.n++ }
 
 // recordedProfiles returns an observer of what the runtime's profiles have for the functions of
 // the program.

@@ -647,14 +647,14 @@ func (o *Observer) resize(n int, first bool) {
 }
 
 // Sample implements [timeline.Observer].
-func (o *Observer) Sample(s *timeline.Sample) {
-	o.advance(s.Time)
-	m := o.known(s.G)
-	if m == nil || !m.on || !o.inside() || o.now >= o.length || s.Stack == nil {
+func (o *Observer) Sample(t timeline.Time, g *timeline.Goroutine, stack *timeline.Stack) {
+	o.advance(t)
+	m := o.known(g)
+	if m == nil || !m.on || !o.inside() || o.now >= o.length || stack == nil {
 		return
 	}
 	if o.category(m) == catCode {
-		o.rows.sample(m.group, s.Stack)
+		o.rows.sample(m.group, stack)
 	}
 }
 

@@ -176,7 +176,9 @@ func (w *windows) Range(e *timeline.Span)  { w.each(e.Time, func(o *Observer) { 
 func (w *windows) Metric(t timeline.Time, name string, value uint64, stopped bool) {
 	w.each(t, func(o *Observer) { o.Metric(t, name, value, stopped) })
 }
-func (w *windows) Sample(e *timeline.Sample) { w.each(e.Time, func(o *Observer) { o.Sample(e) }) }
+func (w *windows) Sample(t timeline.Time, g *timeline.Goroutine, stack *timeline.Stack) {
+	w.each(t, func(o *Observer) { o.Sample(t, g, stack) })
+}
 
 func (w *windows) End(t timeline.Time) {
 	w.until(t)

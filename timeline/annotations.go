@@ -39,9 +39,8 @@ func (r *replay) aux(a *aux, t Time) {
 		}
 		r.gate.log(l)
 	case auxSample:
-		s := &Sample{Time: t, G: g, Thread: r.threadAt(a.thread), Proc: a.proc, Stack: stack}
 		for _, o := range r.observers {
-			o.Sample(s)
+			o.Sample(t, g, stack)
 		}
 	}
 }

@@ -203,10 +203,10 @@ func (c *checker) Range(r *Span) {
 	}
 }
 
-func (c *checker) Region(r *Span)   { c.call("Region", r.Time); c.alive("Region", r.G) }
-func (c *checker) Task(k *Span)     { c.call("Task", k.Time) }
-func (c *checker) Log(l *Log)       { c.call("Log", l.Time) }
-func (c *checker) Sample(s *Sample) { c.call("Sample", s.Time) }
+func (c *checker) Region(r *Span)                        { c.call("Region", r.Time); c.alive("Region", r.G) }
+func (c *checker) Task(k *Span)                          { c.call("Task", k.Time) }
+func (c *checker) Log(l *Log)                            { c.call("Log", l.Time) }
+func (c *checker) Sample(t Time, _ *Goroutine, _ *Stack) { c.call("Sample", t) }
 
 // Clock records clocks, whose readings may be slightly earlier than the calls around them.
 func (c *checker) Clock(Time, uint64, time.Time) { c.call("Clock", c.now) }

@@ -115,11 +115,9 @@ type aux struct {
 	id, parent  uint64
 	// at is the wall clock of a clock snapshot, in ns since 1970, or the local number of the
 	// goroutine of a label.
-	at     int64
-	by     int32 // local number of the executing goroutine, or −1
-	stack  int32 // its call chain, or −1
-	thread int32 // −1 if unknown
-	proc   int32 // −1 if unknown
+	at    int64
+	by    int32 // local number of the executing goroutine, or −1
+	stack int32 // its call chain, or −1
 }
 
 // lostG returns the synthetic ID of a coroutine whose end on a thread is its only event in a

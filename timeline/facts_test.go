@@ -14,7 +14,7 @@ type facts struct {
 	ranges     []Span
 	logs       []Log
 	metrics    []metricFact
-	samples    []Sample
+	samples    []Time
 	clocks     []clockFact
 	labels     []string
 	named      []string
@@ -126,9 +126,9 @@ func (fs *facts) Named(g *Goroutine, t Time) {
 func (fs *facts) Label(g *Goroutine, t Time) {
 	fs.labels = append(fs.labels, fmt.Sprintf("%d %q at %d", g.ID, g.Label(), t))
 }
-func (fs *facts) Range(r *Span)    { fs.ranges = append(fs.ranges, *r) }
-func (fs *facts) Log(l *Log)       { fs.logs = append(fs.logs, *l) }
-func (fs *facts) Sample(s *Sample) { fs.samples = append(fs.samples, *s) }
+func (fs *facts) Range(r *Span)                         { fs.ranges = append(fs.ranges, *r) }
+func (fs *facts) Log(l *Log)                            { fs.logs = append(fs.logs, *l) }
+func (fs *facts) Sample(t Time, _ *Goroutine, _ *Stack) { fs.samples = append(fs.samples, t) }
 func (fs *facts) Metric(t Time, name string, value uint64, _ bool) {
 	fs.metrics = append(fs.metrics, metricFact{t, name, value})
 }

@@ -31,8 +31,9 @@ type Observer interface {
 	// Metric: a metric, named as in runtime/metrics, has a new value. If stopped, the clock is
 	// stopped at this time: see [Options].
 	Metric(t Time, name string, value uint64, stopped bool)
-	// Sample: a sample of the CPU profiler.
-	Sample(*Sample)
+	// Sample: a sample of the CPU profiler, which may slightly contradict the states around it. g is
+	// nil if no goroutine was running.
+	Sample(t Time, g *Goroutine, stack *Stack)
 	// Clock relates the clock of the trace to the monotonic clock of the operating system, in
 	// ns, and to wall time, once per generation (Go 1.25 and later).
 	Clock(t Time, mono uint64, wall time.Time)
@@ -63,7 +64,7 @@ func (Base) Region(*Span)                      {}
 func (Base) Task(*Span)                        {}
 func (Base) Log(*Log)                          {}
 func (Base) Metric(Time, string, uint64, bool) {}
-func (Base) Sample(*Sample)                    {}
+func (Base) Sample(Time, *Goroutine, *Stack)   {}
 func (Base) Clock(Time, uint64, time.Time)     {}
 func (Base) Gap(from, to Time)                 {}
 func (Base) End(Time)                          {}
@@ -130,14 +131,4 @@ type Log struct {
 	TaskID            uint64
 	Category, Message string
 	Stack             *Stack
-}
-
-// Sample is a sample of the CPU profiler. It may slightly contradict the
-// states around it.
-type Sample struct {
-	Time   Time
-	G      *Goroutine // nil if no goroutine was running
-	Thread int64      // −1 if unknown
-	Proc   int32      // −1 if unknown
-	Stack  *Stack
 }

@@ -215,7 +215,7 @@ func (c *readerCursor) aux(ev *trace.Event, real bool, a aux) {
 	if real {
 		c.real()
 	}
-	a.by, a.proc, a.thread, a.stack = c.by(ev), narrowProc(int64(ev.Proc())), c.threadOf(ev.Thread()), c.lookup(ev.Stack())
+	a.by, a.stack = c.by(ev), c.lookup(ev.Stack())
 	c.addAux(a)
 }
 

@@ -141,11 +141,11 @@ func (ts *transcript) Metric(t Time, name string, value uint64, stopped bool) {
 	ts.done("Metric", name)
 }
 
-func (ts *transcript) Sample(s *Sample) {
-	ts.g(s.G)
-	ts.num(int64(s.Time), s.Thread, int64(s.Proc))
-	ts.stack(s.Stack)
-	ts.done("Sample", *s)
+func (ts *transcript) Sample(t Time, g *Goroutine, stack *Stack) {
+	ts.g(g)
+	ts.num(int64(t))
+	ts.stack(stack)
+	ts.done("Sample", t)
 }
 
 func (ts *transcript) Clock(t Time, mono uint64, wall time.Time) {

@@ -141,7 +141,7 @@ func (c *wireCursor) begin(of frameTable) error {
 	}
 	if k := c.gen.Clock; c.gen.HasClock {
 		c.tick(c.now)
-		c.addAux(aux{kind: auxClock, id: uint64(k.Trace), parent: k.Mono, at: k.Wall.UnixNano(), by: -1, stack: -1, thread: -1, proc: -1})
+		c.addAux(aux{kind: auxClock, id: uint64(k.Trace), parent: k.Mono, at: k.Wall.UnixNano(), by: -1, stack: -1})
 	}
 	return nil
 }
@@ -1188,7 +1188,7 @@ func (c *wireCursor) note(t *thread, a aux, name int32, stack uint64) {
 	if c.at(t) {
 		c.real()
 		a.name = c.gen.Text(name)
-		a.by, a.proc, a.thread, a.stack = t.g, c.procOf(t), c.numberOf(t), c.stack(at)
+		a.by, a.stack = t.g, c.stack(at)
 		c.addAux(a)
 	}
 }
@@ -1200,12 +1200,9 @@ func (c *wireCursor) sample(s *wireformat.Sample) {
 		return
 	}
 	c.tick(max(Time(s.Time), c.now+1))
-	a := aux{kind: auxSample, by: -1, proc: narrowProc(int64(s.Proc)), thread: -1}
+	a := aux{kind: auxSample, by: -1}
 	if s.G != 0 && s.G != none {
 		a.by = c.goroutine(s.G)
-	}
-	if s.Thread != none {
-		a.thread = c.numberOf(c.thread(s.Thread))
 	}
 	a.stack = c.stack(at)
 	c.addAux(a)
