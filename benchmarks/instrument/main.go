@@ -36,7 +36,7 @@ import (
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/benchmarks/internal/median"
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/instrument"
+	"github.com/bottleneck-go/bottleneck/internal/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/mutexprofile"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )

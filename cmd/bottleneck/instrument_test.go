@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/instrument"
+	"github.com/bottleneck-go/bottleneck/internal/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	bn "github.com/bottleneck-go/bottleneck"
-	"github.com/bottleneck-go/bottleneck/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/schedstat"
 	"github.com/bottleneck-go/bottleneck/internal/usage"
 	"github.com/bottleneck-go/bottleneck/speedup"

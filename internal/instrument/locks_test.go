@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/instrument"
+	"github.com/bottleneck-go/bottleneck/internal/instrument"
 )
 
 // TestDeclarations: each line with a comment //= asks for the lock of that name, whose declaration

@@ -1,25 +1,5 @@
-// Package instrument builds programs that record themselves, without a change in their source:
-//
-//	package main
-//
-//	import (
-//		"context"
-//		"log"
-//		"os"
-//
-//		"github.com/bottleneck-go/bottleneck/instrument"
-//	)
-//
-//	func main() {
-//		cmd, err := instrument.Options{}.Command(context.Background(), "go", "test", "./...")
-//		if err != nil {
-//			log.Fatal(err)
-//		}
-//		cmd.Env = append(cmd.Env, instrument.Variable+"="+os.TempDir())
-//		if err := cmd.Run(); err != nil {
-//			log.Fatal(err)
-//		}
-//	}
+// Package instrument builds programs that record themselves, without a change in their source, for
+// the commands instrument, run and scale.
 //
 // The go command gets an overlay of a few files of the standard library. Packages sync and
 // internal/sync log in the execution trace who holds a Mutex or RWMutex while others wait for it:
