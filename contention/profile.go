@@ -447,7 +447,7 @@ func (w *Wait) BlockedKinds() []string {
 			kinds = append(kinds, k)
 		}
 	}
-	slices.SortStableFunc(kinds, func(x, y string) int { return cmp.Compare(w.Blocked[y], w.Blocked[x]) })
+	order.Stable(kinds, func(x, y string) int { return cmp.Compare(w.Blocked[y], w.Blocked[x]) })
 	return kinds
 }
 

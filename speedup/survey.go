@@ -11,6 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/byindex"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -256,7 +257,7 @@ func (s *survey) candidates() string {
 	if len(names) == 0 {
 		return "no start functions but that of main"
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(s.groups[b].running, s.groups[a].running) })
+	order.Stable(names, func(a, b string) int { return cmp.Compare(s.groups[b].running, s.groups[a].running) })
 	names = names[:min(len(names), 5)]
 	for i, n := range names {
 		names[i] = fmt.Sprintf("%s (%s)", format.Func(n), format.Plural(s.groups[n].goroutines, "goroutine", "goroutines"))
