@@ -99,14 +99,7 @@ func (p Profile) MarshalJSON() ([]byte, error) {
 // WriteJSON writes the JSON object of p, indented. It returns the errors of w and of
 // [Profile.MarshalJSON].
 func WriteJSON(w io.Writer, p *Profile) error {
-	text, err := json.MarshalIndent(p, "", " ")
-	if err == nil {
-		_, err = w.Write(append(text, '\n'))
-	}
-	if err != nil {
-		return fmt.Errorf("contention: writing JSON: %w", err)
-	}
-	return nil
+	return format.WriteJSON(w, "contention", p)
 }
 
 // jsonTables numbers the stacks that rows refer to.

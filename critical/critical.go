@@ -159,14 +159,7 @@ func WriteJSON(w io.Writer, p *Profile) error {
 	if out.Paths == nil {
 		out.Paths = []Path{} // never null: ReadJSON requires it
 	}
-	b, err := json.MarshalIndent(&out, "", " ")
-	if err == nil {
-		_, err = w.Write(append(format.EscapeJSON(b), '\n'))
-	}
-	if err != nil {
-		return fmt.Errorf("critical: writing JSON: %w", err)
-	}
-	return nil
+	return format.WriteJSON(w, "critical", &out)
 }
 
 // ReadJSON reads a profile that WriteJSON wrote. It returns an error if the profile is not valid.

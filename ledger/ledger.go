@@ -303,14 +303,7 @@ func WriteJSON(w io.Writer, l *Ledger) error {
 	if out.Rows == nil {
 		out.Rows = []Row{} // never null: ReadJSON requires it
 	}
-	b, err := json.MarshalIndent(&out, "", " ")
-	if err != nil {
-		return fmt.Errorf("ledger: writing JSON: %w", err)
-	}
-	if _, err := w.Write(append(format.EscapeJSON(b), '\n')); err != nil {
-		return fmt.Errorf("ledger: writing JSON: %w", err)
-	}
-	return nil
+	return format.WriteJSON(w, "ledger", &out)
 }
 
 // ReadJSON reads a ledger that WriteJSON wrote. It returns an error if the ledger is not valid.

@@ -192,7 +192,7 @@ func (o *Observer) close(q *quantum, t *timeline.Transition) {
 	r.Duration[i] = int64(t.End - q.begin)
 	r.Ending[i], r.Wait[i] = endingOf(t)
 	if r.Ending[i] == Exited {
-		r.Func[i] = o.function(t.G.Func) // it returned from there
+		r.Func[i] = numberOf(t.G.Func, o.funcs, &o.rec.Funcs) // it returned from there
 	} else {
 		q.last = i
 	}
@@ -261,7 +261,7 @@ func (o *Observer) leaf(s *timeline.Stack) [2]int32 {
 	i := max(0, slices.IndexFunc(s.Frames, func(f *timeline.Frame) bool { return !runtimeFrame(f.Func) }))
 	for k := range top {
 		if i+k < len(s.Frames) {
-			top[k] = o.function(s.Frames[i+k].Func)
+			top[k] = numberOf(s.Frames[i+k].Func, o.funcs, &o.rec.Funcs)
 		}
 	}
 	o.leaves[s] = top
@@ -274,12 +274,13 @@ func runtimeFrame(fn string) bool {
 	return strings.HasPrefix(fn, "runtime.") || strings.HasPrefix(fn, "internal/runtime/") || strings.Contains(fn, ".runtime_")
 }
 
-func (o *Observer) function(name string) int32 {
-	i, ok := o.funcs[name]
+// numberOf returns the index of v in a list, to which it is added if it is not known.
+func numberOf[T comparable](v T, known map[T]int32, list *[]T) int32 {
+	i, ok := known[v]
 	if !ok {
-		i = int32(len(o.rec.Funcs))
-		o.rec.Funcs = append(o.rec.Funcs, name)
-		o.funcs[name] = i
+		i = int32(len(*list))
+		*list = append(*list, v)
+		known[v] = i
 	}
 	return i
 }
@@ -435,14 +436,7 @@ func (o *Observer) quantumOf(g *timeline.Goroutine) *quantum {
 // groupOf returns the current group of a goroutine.
 func (o *Observer) groupOf(q *quantum) int32 {
 	name, kind := o.opt.Group.BoxOf(q.g, q.world)
-	g := Group{Name: name, Kind: kind}
-	i, ok := o.groups[g]
-	if !ok {
-		i = int32(len(o.rec.Groups))
-		o.rec.Groups = append(o.rec.Groups, g)
-		o.groups[g] = i
-	}
-	return i
+	return numberOf(Group{Name: name, Kind: kind}, o.groups, &o.rec.Groups)
 }
 
 // regroup updates the group of a goroutine.

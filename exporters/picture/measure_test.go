@@ -196,7 +196,7 @@ func TestTicks(t *testing.T) {
 		{0.3, 3, "0 0.1 0.2 0.3"},
 		{0, 5, "0"},
 	} {
-		if got := join(niceTicks(tt.most, tt.n)); got != tt.want {
+		if got := join(niceTicks(0, tt.most, float64(tt.n))); got != tt.want {
 			t.Errorf("ticks to %v: %s, want %s", tt.most, got, tt.want)
 		}
 	}

@@ -96,7 +96,7 @@ func (p plot) grid(wall, left, labels float64, procs int) (out []shape) {
 // timeTicks returns the ticks of the time axis, in its unit.
 func (p plot) timeTicks(wall float64) []tick {
 	_, size := timeUnit(wall)
-	return niceTicks(wall/size, max(2, int(p.h/46)))
+	return niceTicks(0, wall/size, max(2, math.Floor(p.h/46)))
 }
 
 // timeAxis draws the labels and the title of the axis at the left.
@@ -161,12 +161,12 @@ type tick struct {
 	label string
 }
 
-// niceTicks returns the multiples of a nice step from 0 to most, about n of them.
-func niceTicks(most float64, n int) []tick {
-	step := chart.NiceStep(most / float64(n))
+// niceTicks returns the multiples of a nice step from −below to most, about n of them.
+func niceTicks(below, most, n float64) []tick {
+	step := chart.NiceStep((below + most) / n)
 	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
 	var out []tick
-	for i := 0; float64(i)*step <= most*(1+1e-9); i++ {
+	for i := -int(math.Floor(below/step + 1e-9)); float64(i)*step <= most*(1+1e-9); i++ {
 		at := float64(i) * step
 		out = append(out, tick{at, trimZeros(strconv.FormatFloat(at, 'f', decimals, 64))})
 	}
@@ -203,7 +203,7 @@ func timeUnit(wall float64) (name string, size float64) {
 // of the given length without labels touching.
 func parallelismTicks(most, length, size float64) []tick {
 	for n := min(int(most), int(length/34)); n > 1; n-- {
-		ticks := niceTicks(most, n)
+		ticks := niceTicks(0, most, float64(n))
 		if last := ticks[len(ticks)-1]; len(ticks) > 1 && (room(last.label, size, false)+10)*most/length <= ticks[1].at {
 			return ticks
 		}

@@ -176,15 +176,12 @@ func (m *stackModel) chart(p *stackPlot) (out []shape) {
 	up, down := m.span()
 	p.up, p.down = headroom*up, headroom*down
 	rules := lines{stroke: themed(grid), width: 1}
-	step := chart.NiceStep((up + down) / max(3, math.Floor(p.h/60)))
-	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
-	for i := -int(math.Floor(down/step + 1e-9)); float64(i)*step <= up*(1+1e-9); i++ {
-		v := float64(i) * step
-		y := p.py(v)
-		if i != 0 {
+	for _, t := range niceTicks(down, up, max(3, math.Floor(p.h/60))) {
+		y := p.py(t.at)
+		if t.at != 0 {
 			rules.segments = append(rules.segments, segment{p.x - tickLength, y, p.x + p.w, y})
 		}
-		out = append(out, tickLabel(p.x, y, trimZeros(strconv.FormatFloat(v, 'f', decimals, 64))))
+		out = append(out, tickLabel(p.x, y, t.label))
 	}
 	out = append([]shape{rules}, out...)
 	each := p.w / float64(len(m.stacks))

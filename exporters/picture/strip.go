@@ -308,7 +308,7 @@ func (st *strip) axis(y float64) (out []shape, bottom float64) {
 	wall := float64(st.end - st.begin)
 	unit, size := timeUnit(wall)
 	ruler := lines{stroke: themed(axis), width: 1, segments: []segment{{st.x, y, st.x + st.w, y}}}
-	for _, t := range niceTicks(wall/size, max(2, int(st.w/90))) {
+	for _, t := range niceTicks(0, wall/size, max(2, math.Floor(st.w/90))) {
 		x := st.px(st.begin + int64(t.at*size))
 		ruler.segments = append(ruler.segments, segment{x, y, x, y + tickLength})
 		out = append(out, text{x: x, y: y + 20, s: t.label, size: axisSize, anchor: middle, fill: themed(muted)})

@@ -37,6 +37,19 @@ func EscapeJSON(b []byte) []byte {
 	return out
 }
 
+// WriteJSON writes v as indented JSON, without characters that [EscapeJSON] escapes. Errors begin
+// with the name of a package.
+func WriteJSON(w io.Writer, pkg string, v any) error {
+	b, err := json.MarshalIndent(v, "", " ")
+	if err == nil {
+		_, err = w.Write(append(EscapeJSON(b), '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: writing JSON: %w", pkg, err)
+	}
+	return nil
+}
+
 // ExplainJSON rewords an encoding/json error for an input that should be an object with these
 // members. Other errors are returned unchanged.
 func ExplainJSON(err error, members string) error {

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -52,8 +53,8 @@ func NewHandler(d *Data, token string) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.servePage)
-	mux.HandleFunc("POST /api/query", s.serveQuery)
-	mux.HandleFunc("POST /api/points", s.servePoints)
+	mux.HandleFunc("POST /api/query", answering(s, "application/json", s.answer))
+	mux.HandleFunc("POST /api/points", answering(s, "application/octet-stream", s.points))
 	return s.guard(mux), nil
 }
 
@@ -118,56 +119,47 @@ func write(w http.ResponseWriter, r *http.Request, body []byte) {
 // maxQuestion bounds the body of a request.
 const maxQuestion = 1 << 20
 
-// ask decodes a request. If it cannot, it answers the request and returns false.
-func (s *server) ask(w http.ResponseWriter, r *http.Request, question any) bool {
-	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
-		refuse(w, http.StatusUnsupportedMediaType, "want application/json")
-		return false
+// answering serves the answers to questions that clients send as JSON.
+func answering[Q any](s *server, contentType string, answer func(ctx context.Context, question Q) ([]byte, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
+			refuse(w, http.StatusUnsupportedMediaType, "want application/json")
+			return
+		}
+		var question Q
+		dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxQuestion))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&question); err != nil {
+			refuse(w, http.StatusBadRequest, err.Error())
+			return
+		}
+		if s.explorer == nil {
+			refuse(w, http.StatusNotFound, "the recording has no quanta")
+			return
+		}
+		body, err := answer(r.Context(), question)
+		var part *query.Error
+		switch {
+		case err == nil:
+			w.Header().Set("Content-Type", contentType)
+			write(w, r, body)
+		case r.Context().Err() != nil: // the client is gone
+		case errors.As(err, &part):
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			json.NewEncoder(w).Encode(part)
+		default:
+			refuse(w, http.StatusInternalServerError, err.Error())
+		}
 	}
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxQuestion))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(question); err != nil {
-		refuse(w, http.StatusBadRequest, err.Error())
-		return false
-	}
-	if s.explorer == nil {
-		refuse(w, http.StatusNotFound, "the recording has no quanta")
-		return false
-	}
-	return true
 }
 
-// fail answers with an error.
-func fail(w http.ResponseWriter, r *http.Request, err error) {
-	var part *query.Error
-	switch {
-	case r.Context().Err() != nil: // the client is gone
-	case errors.As(err, &part):
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusUnprocessableEntity)
-		json.NewEncoder(w).Encode(part)
-	default:
-		refuse(w, http.StatusInternalServerError, err.Error())
-	}
-}
-
-func (s *server) serveQuery(w http.ResponseWriter, r *http.Request) {
-	var q query.Query
-	if !s.ask(w, r, &q) {
-		return
-	}
-	answer, err := s.explorer.Answer(r.Context(), q)
+func (s *server) answer(ctx context.Context, q query.Query) ([]byte, error) {
+	a, err := s.explorer.Answer(ctx, q)
 	if err != nil {
-		fail(w, r, err)
-		return
+		return nil, err
 	}
-	body, err := json.Marshal(answer)
-	if err != nil {
-		fail(w, r, err)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	write(w, r, body)
+	return json.Marshal(a)
 }
 
 // pointsQuery requests single quanta as points of a plot, unless there are more than Most.
@@ -184,25 +176,11 @@ const maxPoints = 200_000
 // tooMany replaces the number of points if there are more than requested.
 const tooMany = math.MaxUint32
 
-// servePoints answers in a binary form that a page reads without parsing: the number of points as
+// points answers in a binary form that a page reads without parsing: the number of points as
 // uint32 and four bytes of padding; x, y, begin and goroutine as arrays of float64; row as an array
 // of uint32; and the page's group as an array of int32. All are little-endian.
-func (s *server) servePoints(w http.ResponseWriter, r *http.Request) {
-	var q pointsQuery
-	if !s.ask(w, r, &q) {
-		return
-	}
-	body, err := s.points(r, q)
-	if err != nil {
-		fail(w, r, err)
-		return
-	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	write(w, r, body)
-}
-
-func (s *server) points(r *http.Request, q pointsQuery) ([]byte, error) {
-	rows, err := s.explorer.Select(r.Context(), q.Filter)
+func (s *server) points(ctx context.Context, q pointsQuery) ([]byte, error) {
+	rows, err := s.explorer.Select(ctx, q.Filter)
 	if err != nil {
 		return nil, query.InPart("filter", err)
 	}
@@ -213,7 +191,7 @@ func (s *server) points(r *http.Request, q pointsQuery) ([]byte, error) {
 	}
 	var out [2][]float64
 	for i, text := range []string{q.X, q.Y} {
-		if out[i], err = s.explorer.Values(r.Context(), text, rows); err != nil {
+		if out[i], err = s.explorer.Values(ctx, text, rows); err != nil {
 			return nil, query.InPart("xy"[i:i+1], err)
 		}
 	}
