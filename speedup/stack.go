@@ -13,7 +13,6 @@
 //		"os"
 //
 //		"github.com/bottleneck-go/bottleneck"
-//		"github.com/bottleneck-go/bottleneck/speedup"
 //	)
 //
 //	func main() {
@@ -22,16 +21,10 @@
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		s := r.Speedup
-//		if s == nil {
+//		if r.Speedup == nil {
 //			log.Fatal(r.SpeedupErr)
 //		}
-//		fmt.Println(s.Sentence())
-//		for _, c := range speedup.Delimiters() {
-//			if v := s.Components[c]; v != 0 {
-//				fmt.Printf("%6.2f %s: without it, %.2f times\n", v, c, s.WhatIf(c))
-//			}
-//		}
+//		fmt.Println(r.Speedup.Sentence())
 //	}
 //
 // The run with N workers has N lanes. At each instant every lane is in exactly one [Component]

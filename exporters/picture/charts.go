@@ -204,5 +204,5 @@ func newClock(windows []*bottle.Graph) (c clock) {
 
 // at formats a time.
 func (c clock) at(d time.Duration) string {
-	return trimZeros(strconv.FormatFloat(float64(d)/c.size, 'f', c.decimals, 64)) + " " + c.unit
+	return decimal(float64(d)/c.size, c.decimals) + " " + c.unit
 }

@@ -168,17 +168,15 @@ func niceTicks(below, most, n float64) []tick {
 	var out []tick
 	for i := -int(math.Floor(below/step + 1e-9)); float64(i)*step <= most*(1+1e-9); i++ {
 		at := float64(i) * step
-		out = append(out, tick{at, trimZeros(strconv.FormatFloat(at, 'f', decimals, 64))})
+		out = append(out, tick{at, decimal(at, decimals)})
 	}
 	return out
 }
 
-// trimZeros turns 1.0 into 1, because 0, 0.5, 1, 1.5 is easier to read on an axis.
-func trimZeros(s string) string {
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return s
-	}
+// decimal formats v with at most so many decimals, but 1 instead of 1.0, because 0, 0.5, 1, 1.5 is
+// easier to read on an axis.
+func decimal(v float64, decimals int) string {
+	f, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'f', decimals, 64), 64)
 	return strconv.FormatFloat(f, 'f', -1, 64)
 }
 

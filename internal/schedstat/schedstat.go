@@ -10,26 +10,6 @@
 // run that lost more than a few percent of its wall time was disturbed: it measures the machine,
 // not the program.
 //
-//	package main
-//
-//	import (
-//		"fmt"
-//		"os"
-//
-//		"github.com/bottleneck-go/bottleneck/internal/schedstat"
-//	)
-//
-//	func main() {
-//		stop := schedstat.Watch(os.Getpid())
-//		x := 1.0
-//		for range 500_000_000 {
-//			x /= 1.0000001
-//		}
-//		if d, ok := stop(); ok {
-//			fmt.Println("lost to other programs:", d.Lost(), "at most")
-//		}
-//	}
-//
 // A sample of a process with ten threads takes about 0.1 ms. [Watch] samples fifty times a second,
 // because a thread's counters disappear when it exits. The last moments of a thread before its exit
 // are therefore lost.

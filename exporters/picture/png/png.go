@@ -24,14 +24,7 @@
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		f, err := os.Create("bottle.png")
-//		if err != nil {
-//			log.Fatal(err)
-//		}
-//		if err := png.Write(f, d); err != nil {
-//			log.Fatal(err)
-//		}
-//		if err := f.Close(); err != nil {
+//		if err := png.Write(os.Stdout, d); err != nil {
 //			log.Fatal(err)
 //		}
 //	}
