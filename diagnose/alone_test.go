@@ -1048,6 +1048,12 @@ func TestClientsOfALock(t *testing.T) {
 		if n := len(found); n != want || found[0].Kind != diagnose.Lock {
 			t.Errorf("others waited for the lock for %v: %d findings, the last: %s", locked, n, found[n-1].Title)
 		}
+		// Nor are these too few, while several groups run beside those that wait.
+		few := ledger.Row{Category: ledger.Idle, Group: "main.client", Site: placeOf("main.client", 5), Wait: "select", Waker: "main.reader", Beside: ledger.Several, Time: 150 * ms, Locked: locked, Count: 99}
+		found = diagnose.New((&made{rows: []ledger.Row{{Category: ledger.Idle, Group: "main.sum", Site: placeOf("main.sum", 3), Wait: "mutex", Waker: "main.sum", WakerSite: placeOf("main.sum", 9), Beside: "main.sum", Time: 600 * ms, Count: 99}, few}}).results(t)).Findings
+		if n := len(found); n != want || found[0].Kind != diagnose.Lock {
+			t.Errorf("others waited for the lock for %v: %d findings, the last: %s", locked, n, found[n-1].Title)
+		}
 	}
 }
 
@@ -1068,6 +1074,78 @@ func TestLastPieceOfWork(t *testing.T) {
 		r.Tasks = &granularity.Profile{Of: granularity.OfGoroutines, Classes: []granularity.Class{c}}
 		if f := diagnose.New(r).Findings[0]; f.Kind != want {
 			t.Errorf("the longest ran for %v: %s %s", longest, f.Kind, f.Title)
+		}
+		// A goroutine that was started beside them receives the results, and main.main waits for all.
+		rows := r.Ledger.Rows
+		rows[0].Group, rows[0].Time = "main.collect", 300*ms
+		rows = append(rows, ledger.Row{Category: ledger.Scheduler, Group: "main.collect", Site: placeOf("main.main", 42), Wait: "created", Waker: "main.main", Time: 1, Count: 1},
+			ledger.Row{Category: ledger.Idle, Group: "main.main", Site: placeOf("main.main", 50), Wait: "waitgroup", Waker: "main.work", Beside: "main.work", Time: 200*ms - 1, Count: 1})
+		r.Ledger.Rows = rows
+		if found := diagnose.New(r).Findings; found[0].Kind != want || (len(found) == 1) != (want == diagnose.Imbalance) {
+			t.Errorf("the longest ran for %v: %d findings: %s; %s", longest, len(found), found[0].Title, found[len(found)-1].Title)
+		}
+	}
+}
+
+// Package testing waits for the benchmark, which waits for its goroutines: that is one finding.
+func TestUnevenBenchmark(t *testing.T) {
+	const ms = time.Millisecond
+	found := diagnose.New((&made{
+		rows: []ledger.Row{{Category: ledger.Idle, Group: "main.BenchmarkX", Site: placeOf("main.BenchmarkX", 9), Wait: "waitgroup", Waker: "main.work", Beside: "main.work", Time: 300 * ms, Count: 1},
+			{Category: ledger.Idle, Group: "main.main", Site: timeline.Place{Func: "testing.(*B).doBench", File: "/go/src/testing/benchmark.go", Line: 297}, Wait: "chan-receive", Waker: "main.BenchmarkX", Beside: "main.work", Time: 250 * ms, Count: 1}},
+		boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.work", Goroutines: 4, Running: 1200 * ms, SelfParallelism: 1.4}},
+	}).results(t)).Findings
+	if len(found) != 1 || found[0].Kind != diagnose.Imbalance || found[0].Lost != 550*ms {
+		t.Errorf("%d findings, the first lost %v: %s", len(found), found[0].Lost, found[0].Title)
+	}
+}
+
+// If a function starts several groups of goroutines at different lines, those that ran for most of the
+// time are named by theirs, also if several of them ran at a time.
+func TestStageOfSeveral(t *testing.T) {
+	const ms = time.Millisecond
+	r := (&made{
+		rows:  []ledger.Row{{Category: ledger.Idle, Group: "main.stage", Site: placeOf("main.stage", 9), Wait: "chan-receive", Waker: "main.stage", Beside: "main.stage", Time: 400 * ms, Count: 99}},
+		boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.stage", Goroutines: 4, Running: 1600 * ms, SelfParallelism: 1.6, Waiting: map[string]time.Duration{"chan-receive": time.Second}}},
+	}).results(t)
+	c := granularity.Class{Name: "main.stage", Tasks: 4}
+	for i, ran := range []time.Duration{200 * ms, 1400 * ms} {
+		s := granularity.Site{Tasks: 2, Created: []granularity.Frame{{Func: "main.main", File: "/src/main.go", Line: 61 + i}}}
+		s.RunningNS.Add(uint64(ran))
+		c.Sites = append(c.Sites, s)
+	}
+	r.Tasks = &granularity.Profile{Of: granularity.OfGoroutines, Classes: []granularity.Class{c}}
+	if f := diagnose.New(r).Findings[0]; !strings.Contains(f.Title, "1.60 at a time") || !strings.HasPrefix(f.Advice, "What main.main main.go:62 started took 88%") {
+		t.Errorf("%s %s", f.Title, f.Advice)
+	}
+}
+
+// What runs beside goroutines that are too short, and is short for that reason, is no second finding.
+func TestOnlyTinyGoroutines(t *testing.T) {
+	const ms = time.Millisecond
+	for n, want := range map[int]int{100_000: 1, 10_000: 2} { // 7 µs each, or 70 µs
+		r := (&made{
+			rows: []ledger.Row{{Category: ledger.Scheduler, Group: "main.main", Site: placeOf("main.main", 9), Wait: "waitgroup", Waker: "main.work", Time: 70 * ms, Count: 50_000},
+				{Category: ledger.Code, Group: "main.split", Site: placeOf("main.split", 9), Time: 1200 * ms, Count: 50_000}, {Category: ledger.Code, Group: "main.work", Site: placeOf("main.work", 9), Time: 730 * ms, Count: 500_000}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.work", Goroutines: n, Running: 730 * ms, SelfParallelism: 1.2}},
+		}).results(t)
+		r.Ledger.Born, r.Ledger.Slices = int64(n), 550_000
+		if found := diagnose.New(r).Findings; len(found) != want || (found[0].Kind == diagnose.Tiny) != (want == 1) {
+			t.Errorf("%d goroutines: %d findings, the first: %s", n, len(found), found[0].Title)
+		}
+	}
+}
+
+// Of idle times that one wait ended, and as much that others ended, one bound would be that of both.
+func TestWaitsBesideAsManyOthers(t *testing.T) {
+	const ms = time.Millisecond
+	for others, bound := range map[time.Duration]bool{300 * ms: true, 700 * ms: false} {
+		f := diagnose.New((&made{rows: []ledger.Row{
+			{Category: ledger.Outside, Group: "main.wait", Site: placeOf("main.wait", 9), Wait: "sleep", Beside: ledger.None, Time: 1000 * ms, Count: 9},
+			{Category: ledger.Idle, Group: "main.other", Site: placeOf("main.other", 9), Wait: "chan-receive", Beside: "main.work", Waker: "main.work", Time: others, Count: 9},
+		}}).results(t)).Findings[0]
+		if f.Kind != diagnose.Sleep || (f.Gain > 0) != bound {
+			t.Errorf("others for %v: %s at best %v times as fast (%s)", others, f.Title, f.Gain, f.Basis)
 		}
 	}
 }

@@ -451,8 +451,17 @@ func (d *diagnosis) mergeSame() {
 // step began, when the last ones of the step before were done, or to the end.
 func (d *diagnosis) mergeSteps() {
 	for _, c := range d.causes {
+		for _, tests := range d.causes { // package testing waits for those that wait
+			if c.kind == Imbalance && d.own(c.place) && tests.kind == Imbalance && tests.name == c.name && !d.own(tests.place) {
+				c.take(tests)
+			}
+		}
 		serial := d.byKey[key{kind: Serial, name: c.name}]
 		if c.kind != Imbalance || serial == nil {
+			continue
+		}
+		if d.waitsForLast(serial) {
+			c.take(serial)
 			continue
 		}
 		waits := map[string]bool{}
@@ -875,7 +884,9 @@ func (d *diagnosis) mergeUnder() {
 					lock.take(c)
 				}
 			case row != nil && row.Waited*time.Duration(d.l.Procs) < c.lost: // others waited for another lock
-			case d.forRequests(c) && d.mostlyLocked(c): // clients that wait for the lock send none
+			case c.kind == Starved: // others wait for the lock
+				lock.takeIf(c, d.l, func(r *ledger.Row) bool { return r.Locked > r.Time/2 })
+			case d.forRequests(c) && (d.mostlyLocked(c) || row != nil && row.Lock.Contended > d.l.Wall*9/10): // clients that wait for the lock send none
 				lock.take(c)
 			case c.kind == Network && !waiting: // over a connection to another goroutine
 				lock.takeIf(c, d.l, func(r *ledger.Row) bool { return owners[d.called(r.Beside)] && r.Locked > r.Time/2 })
@@ -1298,6 +1309,9 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Tiny, name: ran}, true
 	case (r.Wait == timeline.WaitWaitGroup.String() || strings.HasPrefix(r.Site.Func, "testing.") || d.barriers[r.Site] && r.Group == ran) && d.isGroup(ran) && d.boxes[ran].Goroutines >= d.l.Procs && !d.oneAtATime(ran):
 		return key{kind: Imbalance, place: r.Site, name: ran}, true
+	}
+	if isFinalizer(ran) {
+		return key{kind: Runtime}, true
 	}
 	return key{kind: Serial, name: ran}, true
 }

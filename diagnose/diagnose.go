@@ -213,7 +213,7 @@ func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 		return d.byWaits(c) / 2
 	case c.kind == Sleep, c.kind == Timer, c.kind == Network:
 		return d.byWaits(c)
-	case c.kind == Tracing, c.kind == Collector && d.asksInTests(), c.kind == Runtime && !slices.ContainsFunc(f.Where, d.own) && d.finalizers() < c.lost/2:
+	case c.kind == Tracing, c.kind == Collector && d.asksInTests(), c.kind == Runtime && !slices.ContainsFunc(f.Where, d.own) && !d.runsFinalizers(c):
 		return 0
 	}
 	if f.Kind == Serial { // the collector used part of what it left idle
@@ -313,7 +313,13 @@ func (d *diagnosis) findings() []verdict.Finding {
 	if d.Focus != "" {
 		return d.focused(costly)
 	}
-	first, last := d.split(costly, first, d.after(costly, largest))
+	last := d.after(costly, largest)
+	if has(last, Tiny) { // that is why others wait for the next one so often
+		follows := func(f *verdict.Finding) bool { return (f.Kind == Switching || f.Kind == HandOver) && f.Share < 0.1 }
+		ranked = slices.DeleteFunc(ranked, func(f weighed) bool { return follows(&f.Finding) })
+		costly = slices.DeleteFunc(costly, func(f verdict.Finding) bool { return follows(&f) })
+	}
+	first, last = d.split(costly, first, last)
 	room := max(maxFindings-len(first)-len(last), 0)
 	costly = costly[:min(len(costly), room)]
 	// If little is lost, what ran matters more; but goroutines that wait for a lock may have

@@ -343,7 +343,7 @@ func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
 		return
 	}
 	rest, basis := d.l.Capacity-c.lost-d.idleCollector(), boundBasis
-	if less, calls := d.overlapped(c); less > 0 && rest-less > c.lost {
+	if less, calls := d.overlapped(c); less > 0 && rest-less > c.lost/2 {
 		without(f, "these waits", "if goroutines then run at the same time")
 		return
 	} else if calls > less/10 {
@@ -1028,7 +1028,7 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 		return
 	}
 	f.Title = fmt.Sprintf("While %s %s, the other processors %s: %s of the capacity.", name, what, idle, lost)
-	if starter, ran, whole := d.startedAt(c); ran > 0 && d.isGroup(c.name) && d.boxes[c.name].SelfParallelism <= 1.5 {
+	if starter, ran, whole := d.startedAt(c); ran > 0 && d.isGroup(c.name) && (d.boxes[c.name].SelfParallelism <= 1.5 || d.ownModule(starter)) {
 		if !slices.Contains(f.Where, starter) {
 			f.Where = slices.Insert(f.Where, min(1, len(f.Where)), starter)
 		}
@@ -1053,12 +1053,22 @@ func (d *diagnosis) waitsForLast(c *cause) bool {
 	longer := d.longer(c.name)*time.Duration(d.l.Procs) >= c.lost
 	joins := int64(0)
 	return d.mostly(c, func(r *ledger.Row) bool {
-		started := r.Waker == c.name && d.startedBy[c.name][r.Group] && r.Group != c.name
+		started := r.Waker == c.name && r.Group != c.name && (d.startedBy[c.name][r.Group] || longer && d.siblings(c.name, r.Group))
 		if started {
 			joins += r.Count
 		}
 		return r.Waker == "" && (b.SelfParallelism > 1.5 || longer) || started
 	}) && (joins <= int64(b.Goroutines) || longer)
+}
+
+// siblings reports whether one function starts the goroutines of two groups.
+func (d *diagnosis) siblings(a, b string) bool {
+	for by := range d.startedBy[a] {
+		if d.startedBy[b][by] {
+			return true
+		}
+	}
+	return false
 }
 
 // longer returns for how much longer than the mean the goroutine of a group ran that ran longest.
@@ -1659,8 +1669,11 @@ func (d *diagnosis) runtime(f *verdict.Finding, c *cause, lost string) {
 			stopped, most = stopped+r.Time, cmp.Or(most, r)
 		}
 	}
-	if ran := d.finalizers(); ran > c.lost/2 {
-		f.Title = fmt.Sprintf("Finalizers and cleanups (runtime.SetFinalizer, AddCleanup) ran for %s of the capacity.", format.Percent(ran, d.l.Capacity))
+	if d.runsFinalizers(c) {
+		f.Title = fmt.Sprintf("Finalizers and cleanups (runtime.SetFinalizer, AddCleanup) ran for %s of the capacity.", format.Percent(d.finalizers(), d.l.Capacity))
+		if alone := d.emptyFor(c); ratio(alone, d.l.Capacity) >= 0.01 {
+			f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; while they ran alone, the other processors had nothing to do for %s.", format.Percent(alone, d.l.Capacity))
+		}
 		f.Advice = "Do that where the program is done with an object, such as in Close: the runtime runs them only after a collection, and finalizers one after the other."
 		f.Where = d.finalizersAt(c)
 		return
@@ -1681,6 +1694,21 @@ func (d *diagnosis) runtime(f *verdict.Finding, c *cause, lost string) {
 // isFinalizer reports whether a group of goroutines runs the program's finalizers or cleanups.
 func isFinalizer(group string) bool {
 	return group == "runtime.runFinalizers" || group == "runtime.runfinq" || group == "runtime.runCleanups"
+}
+
+// runsFinalizers reports whether finalizers and cleanups are most of a cause.
+func (d *diagnosis) runsFinalizers(c *cause) bool {
+	return d.finalizers() > (c.lost-d.emptyFor(c))/2
+}
+
+// emptyFor returns the part of a cause in which processors had nothing to run.
+func (d *diagnosis) emptyFor(c *cause) (sum time.Duration) {
+	for r := range d.rowsOf(c) {
+		if r.Empty() {
+			sum += r.Time
+		}
+	}
+	return sum
 }
 
 // finalizers returns how long finalizers and cleanups ran.
@@ -1832,7 +1860,7 @@ func (d *diagnosis) after(costly []verdict.Finding, largest time.Duration) []ver
 	if f, ok := d.leaks(); ok {
 		out = append(out, f)
 	}
-	if code := d.of[ledger.Code]; code >= d.l.Capacity*7/10 && largest < d.little() && !has(costly, Tiny) || d.fights() && largest < d.shared {
+	if code := d.of[ledger.Code]; code >= d.l.Capacity*7/10 && largest < d.little() && !has(costly, Tiny) && !has(out, Tiny) || d.fights() && largest < d.shared {
 		out = append(out, d.saturated(len(costly)+len(out) == 0))
 	} else if len(costly) == 0 && len(out) == 0 {
 		out = append(out, verdict.Finding{Kind: CannotTell, Title: fmt.Sprintf("No single cause cost %.0f%% of the capacity: the program's own code ran for %s of it.", 100*worthTelling, format.Percent(d.of[ledger.Code], d.l.Capacity))})
