@@ -97,6 +97,19 @@ func TestShortGoroutinesHaveTheirStartLine(t *testing.T) {
 	}
 }
 
+// A loop in the function that starts a goroutine has the function as its place: its frame is lost
+// where the runtime interrupts it.
+func TestPlaceOfALoop(t *testing.T) {
+	start := placeOf("main.main", 38)
+	v := diagnose.New((&made{rows: []ledger.Row{
+		{Category: ledger.Code, Group: "main.produce", Site: timeline.Place{Func: "runtime.asyncPreempt2", File: "/go/src/runtime/preempt.go", Line: 320}, Time: 1900 * time.Millisecond, Count: 100},
+		{Category: ledger.Scheduler, Group: "main.produce", Site: start, Wait: "created", Waker: "main.main", Time: time.Millisecond, Count: 1},
+	}}).results(t))
+	if f := v.Findings[0]; f.Kind != diagnose.Saturated || !slices.Equal(f.Where, []timeline.Place{{Func: "main.produce"}, start}) {
+		t.Errorf("got %s: %s %v", f.Kind, f.Title, f.Where)
+	}
+}
+
 // The goroutines of a server have the name of the handler that most of them are seen to run.
 func TestServerIsNamedAfterItsHandler(t *testing.T) {
 	const serve = "net/http.(*conn).serve"
@@ -1132,6 +1145,38 @@ func TestOnlyTinyGoroutines(t *testing.T) {
 		r.Ledger.Born, r.Ledger.Slices = int64(n), 550_000
 		if found := diagnose.New(r).Findings; len(found) != want || (found[0].Kind == diagnose.Tiny) != (want == 1) {
 			t.Errorf("%d goroutines: %d findings, the first: %s", n, len(found), found[0].Title)
+		}
+	}
+}
+
+// A ticker whose goroutine does nothing for others sets no pace, though it ends most waits. A wait that
+// began before the trace is like those that follow.
+func TestTickerBesideASleep(t *testing.T) {
+	const ms = time.Millisecond
+	for slept, want := range map[time.Duration]string{700 * ms: "Sleeping at main.ask", 400 * ms: "Waiting for a timer at main.tick"} {
+		row := func(group, wait, category string, t time.Duration) ledger.Row {
+			r := ledger.Row{Category: category, Group: group, Wait: wait, Beside: ledger.None, Time: t, Count: 4}
+			if wait != "other" {
+				r.Site = placeOf(group, 9)
+			}
+			return r
+		}
+		wait := func(kind, group string) contention.Wait {
+			return contention.Wait{Kind: kind, Waiter: contention.Party{Group: group, Stack: stackOf(group, 9)}, Contentions: 9, Parks: 9}
+		}
+		box := func(group, wait string, waited time.Duration) bottle.Box {
+			return bottle.Box{Kind: bottle.Application, Group: group, Goroutines: 1, Running: ms, SelfParallelism: 1,
+				Sites: map[string][]bottle.Site{wait: {{Func: group, File: "/src/main.go", Line: 9, Time: waited}}}}
+		}
+		asked := wait(contention.ChanReceiveKind, "main.read")
+		asked.Owner = contention.Party{Group: "main.ask", Stack: stackOf("main.ask", 7)}
+		found := diagnose.New((&made{
+			rows:  []ledger.Row{row("main.tick", "chan-receive", ledger.Outside, 1400*ms), row("main.tick", "other", ledger.Idle, 300*ms), row("main.ask", "sleep", ledger.Outside, 100*ms)},
+			boxes: []bottle.Box{box("main.tick", "chan-receive", 900*ms), box("main.ask", "sleep", slept)},
+			waits: []contention.Wait{wait(contention.SleepKind, "main.ask"), wait(contention.ChanReceiveKind, "main.tick"), asked}, pairs: []contention.Wait{asked},
+		}).results(t)).Findings
+		if f := found[0]; !strings.HasPrefix(f.Title, want) || f.Lost < 1700*ms {
+			t.Errorf("slept for %v: %v lost: %s", slept, f.Lost, f.Title)
 		}
 	}
 }

@@ -45,6 +45,7 @@ type diagnosis struct {
 	stops      map[timeline.Place]time.Duration // time for which the program stopped the world there, except for the collector
 	sums                                        // of the rows
 	asked      map[timeline.Place]int64         // the program's own calls for a collection, by place; 0 if it only yields there
+	outside    map[string]*ledger.Row           // by group: its largest wait for what is outside the program
 	waitPlaces map[timeline.Place]int64         // waits for channels by place: see blocksAt
 	receives   map[timeline.Place]bool          // where goroutines wait to receive: see receivesAt
 	handed     map[string]*handOvers            // by group
@@ -187,7 +188,7 @@ func (d *diagnosis) index() {
 	d.lockAge, d.startedBy = map[timeline.Place]int{}, map[string]map[string]bool{}
 	d.tiny, d.short, d.stops = map[string]bool{}, map[string]bool{}, map[timeline.Place]time.Duration{}
 	d.sums = sums{of: map[string]time.Duration{}, ran: map[string]ran{}, at: map[visited]visits{}}
-	d.asked = map[timeline.Place]int64{}
+	d.asked, d.outside = map[timeline.Place]int64{}, map[string]*ledger.Row{}
 	if d.Graph != nil {
 		for i := range d.Graph.Boxes {
 			if b := &d.Graph.Boxes[i]; b.Kind == bottle.Application {
@@ -246,6 +247,9 @@ func (d *diagnosis) index() {
 			at := visited{r.Category, r.Site}
 			v := d.at[at]
 			d.at[at] = visits{v.time + r.Time, v.spun + min(r.Time, time.Duration(r.Count)*maxSpin), v.count + r.Count}
+		}
+		if r.Category == ledger.Outside && r.Wait != timeline.WaitOther.String() {
+			d.outside[r.Group] = cmp.Or(d.outside[r.Group], r)
 		}
 		if r.Empty() && (isLock(r.Wait) || isTurn(r.Wait)) {
 			d.waitsFrom[r.Site] = true
@@ -1017,7 +1021,7 @@ func (d *diagnosis) mergeBackground() {
 		}
 	}
 	for _, c := range small {
-		if into != nil && (into.lost > c.lost || d.forRequests(into)) {
+		if into != nil && (into.lost > c.lost || d.forRequests(into) || d.atATime(into) >= 0.5) {
 			into.take(c)
 		}
 	}
@@ -1048,7 +1052,7 @@ func (d *diagnosis) isBackground(c *cause) bool {
 			others += w.Contentions
 		}
 	}
-	return others < own/10
+	return others*10 < own
 }
 
 // beside reports whether a row of a cause came from mergeBeside, mergeFile or mergeBackground: it is
@@ -1293,6 +1297,8 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	}
 	nothing := ran == ledger.None || strings.HasPrefix(ran, "GC (") // of the program ran
 	switch {
+	case nothing && r.Wait == timeline.WaitOther.String() && r.Waker == "" && d.outside[r.Group] != nil: // since before the trace
+		return d.keyOf(d.outside[r.Group])
 	case nothing && (strings.HasPrefix(r.Waker, "GC (") || strings.HasPrefix(r.Waker, "runtime.gc")), ran != ledger.None && nothing && r.Category == ledger.Idle && r.Group == "":
 		return key{kind: Collector}, true
 	case nothing && r.Category == ledger.NoWork:
@@ -1543,7 +1549,9 @@ func (d *diagnosis) hot(group string) (p timeline.Place, callers []timeline.Plac
 			return rows[i].Site, rows[i].Callers
 		}
 	}
-	if r := d.ran[group].started; r != nil { // TestShortGoroutinesHaveTheirStartLine needs it
+	if r := d.ran[group].started; r != nil && len(rows) > 0 && strings.HasPrefix(rows[0].Site.Func, "runtime.asyncPreempt") {
+		return timeline.Place{Func: group}, []timeline.Place{r.Site} // interrupted in its start function, whose frame is lost
+	} else if r != nil { // TestShortGoroutinesHaveTheirStartLine needs it
 		rows = slices.Insert(rows, 0, r)
 	}
 	if i := slices.IndexFunc(rows, func(r *ledger.Row) bool { return r.Site.Func != "" }); i >= 0 {
