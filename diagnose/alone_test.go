@@ -1162,7 +1162,7 @@ func TestTickerBesideASleep(t *testing.T) {
 			return r
 		}
 		wait := func(kind, group string) contention.Wait {
-			return contention.Wait{Kind: kind, Waiter: contention.Party{Group: group, Stack: stackOf(group, 9)}, Contentions: 9, Parks: 9}
+			return contention.Wait{Kind: kind, Waiter: contention.Party{Group: group, Stack: stackOf(group, 9)}, Contentions: 90, Parks: 90}
 		}
 		box := func(group, wait string, waited time.Duration) bottle.Box {
 			return bottle.Box{Kind: bottle.Application, Group: group, Goroutines: 1, Running: ms, SelfParallelism: 1,

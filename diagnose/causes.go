@@ -1052,7 +1052,7 @@ func (d *diagnosis) isBackground(c *cause) bool {
 			others += w.Contentions
 		}
 	}
-	return others*10 < own
+	return others < own/10
 }
 
 // beside reports whether a row of a cause came from mergeBeside, mergeFile or mergeBackground: it is
