@@ -42,7 +42,11 @@ func TestNames(t *testing.T) {
 			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
 				ev(1120, wGoStart, 5, 1).ev(1130, wGoStop, "preempted", stk("main.loop", "main.part"))
 		}, ""},
-		{"but the runtime's function that calls the program", func(m *wireThread) {
+		{"but where it lets others run", func(m *wireThread) {
+			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
+				ev(1120, wGoStart, 5, 1).ev(1130, wGoStop, "runtime.Gosched", stk("runtime.Gosched", "main.loop", "main.polite"))
+		}, "main.polite"},
+		{"and the runtime's function that calls the program", func(m *wireThread) {
 			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).ev(1120, wGoStart, 5, 1).
 				ev(1130, wGoStop, "preempted", stk("runtime.asyncPreempt", "main.hash", "main.close", "runtime.runFinalizers"))
 		}, "runtime.runFinalizers"},

@@ -291,7 +291,7 @@ func (c *readerCursor) goTransition(ev *trace.Event, st *trace.StateTransition) 
 	case from == Running && to != NotExist:
 		x, y = c.reason(st.Reason), c.lookup(st.Stack)
 		if y >= 0 && c.states[g].last != y {
-			c.shown(g, y, to != Runnable && st.Reason != "preempted")
+			c.shown(g, y, st.Reason != "preempted")
 		}
 	}
 	switch {

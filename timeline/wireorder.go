@@ -484,10 +484,10 @@ func (c *wireCursor) take(t *thread, ev *wireformat.Event) (bool, error) {
 		t.bind(g)
 
 	case wireformat.GoBlock:
-		c.stop(t, Waiting, args[0], args[1], true)
+		c.stop(t, Waiting, args[0], args[1])
 		t.g = -1
 	case wireformat.GoStop:
-		c.stop(t, Runnable, args[0], args[1], false)
+		c.stop(t, Runnable, args[0], args[1])
 		t.g = -1
 
 	case wireformat.GoUnblock:
@@ -508,7 +508,7 @@ func (c *wireCursor) take(t *thread, ev *wireformat.Event) (bool, error) {
 			return false, contradicts(t, "it is not the next one of the processor")
 		}
 		p.status, p.seq, p.since = wireformat.ProcSyscall, args[0], ev.Time
-		c.stop(t, Syscall, 0, args[1], true)
+		c.stop(t, Syscall, 0, args[1])
 
 	case wireformat.GoSyscallEnd:
 		s, p := &c.states[t.g], &c.procs[t.p]
@@ -641,7 +641,7 @@ func (c *wireCursor) takeSwitch(t *thread, ev *wireformat.Event) (bool, error) {
 	}
 	c.wake(t, g, 0)
 	if ev.Type == wireformat.GoSwitch {
-		c.stop(t, Waiting, 0, 0, true)
+		c.stop(t, Waiting, 0, 0)
 		t.g = -1
 	} else {
 		c.exit(t.g)
@@ -1110,12 +1110,12 @@ func (c *wireCursor) place(t *thread, code uint8, g int32) {
 }
 
 // stop records that the goroutine of a thread stops running.
-func (c *wireCursor) stop(t *thread, to State, reason, stack uint64, byItself bool) {
+func (c *wireCursor) stop(t *thread, to State, reason, stack uint64) {
 	c.states[t.g].status = to
 	r, s := c.why(reason, stack), c.chain(stack)
 	if c.at(t) {
 		if s >= 0 && c.states[t.g].last != s {
-			c.shown(t.g, s, byItself && c.d.reasons[r] != "preempted")
+			c.shown(t.g, s, c.d.reasons[r] != "preempted")
 		}
 		c.real()
 		c.put(stepCode(Running, to), t.g, r, s)
