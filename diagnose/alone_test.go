@@ -1043,10 +1043,10 @@ func TestLimitIsBoundedBySleeps(t *testing.T) {
 // Goroutines that sleep while they have a lock sleep without it, too.
 func TestLockIsBoundedBySleeps(t *testing.T) {
 	row := ledger.Row{Category: ledger.Idle, Group: "main.take", Site: placeOf("main.take", 3), Wait: "mutex", Waker: "main.take", WakerSite: placeOf("main.take", 9), Beside: ledger.None, Time: 1900 * time.Millisecond, Count: 900}
-	for slept, want := range map[time.Duration]float64{0: 20, 2100 * time.Millisecond: 5} { // of 10 goroutines
+	for slept, want := range map[time.Duration]float64{0: 20, 3 * time.Second: 5, 1100 * time.Millisecond: 0} { // of 10 goroutines
 		r := (&made{rows: []ledger.Row{row}, boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 10, Waiting: map[string]time.Duration{"sleep": slept}}},
-			waits: []contention.Wait{{Kind: contention.SleepKind, Waiter: contention.Party{Group: "main.take", Stack: stackOf("main.take", 5)}, Waited: slept, Contentions: 100}}}).results(t) // each takes up to a millisecond more
-		if f := diagnose.New(r).Findings[0]; f.Kind != diagnose.Lock || f.Gain != want {
+			waits: []contention.Wait{{Kind: contention.SleepKind, Waiter: contention.Party{Group: "main.take", Stack: stackOf("main.take", 5)}, Waited: slept, Contentions: 1000}}}).results(t) // each takes up to a millisecond more
+		if f := diagnose.New(r).Findings[0]; f.Kind != diagnose.Lock || f.Gain != want || strings.Contains(f.Basis, "rounds them up") != (want == 0) {
 			t.Errorf("slept for %v: %s %s at best %v times as fast (%s)", slept, f.Kind, f.Title, f.Gain, f.Basis)
 		}
 	}
@@ -1177,6 +1177,29 @@ func TestTickerBesideASleep(t *testing.T) {
 		}).results(t)).Findings
 		if f := found[0]; !strings.HasPrefix(f.Title, want) || f.Lost < 1700*ms {
 			t.Errorf("slept for %v: %v lost: %s", slept, f.Lost, f.Title)
+		}
+	}
+}
+
+// A short wait for a response is not why a goroutine sleeps that does nothing for others, and waits for
+// no requests.
+func TestSleepBesideAResponse(t *testing.T) {
+	const ms = time.Millisecond
+	wait := func(kind, group string) contention.Wait {
+		return contention.Wait{Kind: kind, Waiter: contention.Party{Group: group, Stack: stackOf(group, 9)}, Contentions: 90, Parks: 90}
+	}
+	asked := wait(contention.SelectKind, "main.get")
+	asked.Owner = contention.Party{Group: "main.read", Stack: stackOf("main.read", 7)}
+	for response, want := range map[time.Duration]string{ms: "Sleeping at main.pump", 100 * ms: "Waiting for the network at main.read"} {
+		f := diagnose.New((&made{
+			rows: []ledger.Row{{Category: ledger.Outside, Group: "main.pump", Site: placeOf("main.pump", 9), Wait: "sleep", Beside: ledger.None, Time: 1400 * ms, Count: 90},
+				{Category: ledger.Outside, Group: "main.read", Site: placeOf("main.read", 9), Wait: "network", Beside: ledger.None, Time: response, Count: 90}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.read", Goroutines: 1, Running: ms, SelfParallelism: 1,
+				Sites: map[string][]bottle.Site{"network": {{Func: "main.read", File: "/src/main.go", Line: 9, Time: 900 * ms}}}}},
+			waits: []contention.Wait{wait(contention.SleepKind, "main.pump"), wait(contention.NetworkKind, "main.read"), asked}, pairs: []contention.Wait{asked},
+		}).results(t)).Findings[0]
+		if !strings.HasPrefix(f.Title, want) {
+			t.Errorf("waited %v for a response: %s", response, f.Title)
 		}
 	}
 }

@@ -1021,7 +1021,7 @@ func (d *diagnosis) mergeBackground() {
 		}
 	}
 	for _, c := range small {
-		if into != nil && (into.lost > c.lost || d.forRequests(into) || d.atATime(into) >= 0.5) {
+		if into != nil && (into.lost > c.lost || d.forRequests(into) || d.atATime(into) >= 0.5 && (into.kind != Network || into.lost >= d.l.Capacity/100)) {
 			into.take(c)
 		}
 	}

@@ -214,8 +214,11 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 	if f.Gain > 0 {
 		d.bound(&f, c)
 	}
-	if slept := d.sleeps(c); slept > 0 && most > 0 && float64(d.l.Wall)/float64(slept) < most {
-		f.Gain, f.Basis = float64(d.l.Wall)/float64(slept), sleepsBasis
+	if least, slept := d.sleeps(c); slept > 0 && most > 0 && float64(d.l.Wall)/float64(slept) < most {
+		if f.Gain, f.Basis = float64(d.l.Wall)/float64(least), sleepsBasis; least < slept*2/3 {
+			f.Gain = float64(d.l.Wall) / float64(slept)
+			without(&f, "these waits", "if the sleeps are shorter: a program that is idle rounds them up to milliseconds")
+		}
 	}
 	return f
 }
@@ -234,15 +237,17 @@ func (d *diagnosis) othersWait(f *verdict.Finding, c *cause) string {
 }
 
 // sleeps returns for how long goroutines that wait at a limit or a lock slept, on average, or waited
-// past a limit for what is outside the program: that stays without the limit or the lock.
-func (d *diagnosis) sleeps(c *cause) (most time.Duration) {
+// past a limit for what is outside the program: that stays without the limit or the lock. They slept
+// for least at least, as the sleeps may have been rounded up.
+func (d *diagnosis) sleeps(c *cause) (least, most time.Duration) {
 	each := func(slept time.Duration, goroutines int, like func(*contention.Wait) bool) {
+		most = max(most, slept/time.Duration(max(goroutines, 1)))
 		for i := range d.Contention.Waits {
 			if w := &d.Contention.Waits[i]; w.Kind == contention.SleepKind && like(w) {
 				slept -= time.Duration(w.Contentions) * roundedUp
 			}
 		}
-		most = max(most, slept/time.Duration(max(goroutines, 1)))
+		least = max(least, slept/time.Duration(max(goroutines, 1)))
 	}
 	slept := func(group string) {
 		if b := d.boxes[group]; b != nil && d.Contention != nil {
@@ -270,7 +275,7 @@ func (d *diagnosis) sleeps(c *cause) (most time.Duration) {
 			}
 		}
 	}
-	return most
+	return least, most
 }
 
 // roundedUp is by how much a sleep may take longer in a program that is idle: the system waits for
@@ -672,7 +677,7 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 	call := timeline.WaitSyscall.String()
 	behind := map[at]bool{} // regardless of names: handlers rename goroutines temporarily
 	for r := range d.rowsOf(c) {
-		if !d.beside(c, r) {
+		if !d.beside(c, r) && r.Wait != timeline.WaitOther.String() {
 			behind[at{cmp.Or(r.Wait, call), r.Site}] = true
 		}
 	}
@@ -781,20 +786,27 @@ func (d *diagnosis) leavesIdle(c *cause) bool {
 
 // forRequests reports whether most of a cause was a server's wait for clients.
 func (d *diagnosis) forRequests(c *cause) bool {
-	return c.kind == Network && d.mostly(c, func(r *ledger.Row) bool {
+	if c.kind != Network {
+		return false
+	}
+	var requests, all time.Duration // of its own rows
+	for r := range d.rowsOf(c) {
 		if d.beside(c, r) {
-			return true
+			continue
 		}
-		for _, fn := range []string{"net/http.(*connReader).", "net/http.(*conn).", "net/http.(*Server).", "net/http.(*http2serverConn)."} {
-			if strings.HasPrefix(r.Site.Func, fn) {
-				return true
-			}
+		of := func(prefix string) bool { return strings.HasPrefix(r.Site.Func, prefix) }
+		all += r.Time
+		if slices.ContainsFunc(serverWaits, of) || d.waitsIn(r.Site, contention.NetworkKind, accepts) || d.reads(r.Group) {
+			requests += r.Time
 		}
-		return d.waitsIn(r.Site, contention.NetworkKind, accepts) || d.reads(r.Group)
-	})
+	}
+	return requests*10 > all*9
 }
 
 const accepts = "net.(*netFD).accept"
+
+// serverWaits begin the functions in which a server of the standard library waits for clients.
+var serverWaits = []string{"net/http.(*connReader).", "net/http.(*conn).", "net/http.(*Server).", "net/http.(*http2serverConn)."}
 
 // reads reports whether a group of goroutines waits for the network at one place only, and was
 // started where connections are accepted: it waits for what clients send. Goroutines older than the
