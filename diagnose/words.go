@@ -217,7 +217,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 	if least, slept := d.sleeps(c); slept > 0 && most > 0 && float64(d.l.Wall)/float64(slept) < most {
 		if f.Gain, f.Basis = float64(d.l.Wall)/float64(least), sleepsBasis; least < slept*2/3 {
 			f.Gain = float64(d.l.Wall) / float64(slept)
-			without(&f, "these waits", "if the sleeps are shorter: a program that is idle rounds them up to milliseconds")
+			without(&f, "these waits", "if the sleeps are shorter: in a program that is idle they take some milliseconds longer")
 		}
 	}
 	return f
@@ -238,13 +238,13 @@ func (d *diagnosis) othersWait(f *verdict.Finding, c *cause) string {
 
 // sleeps returns for how long goroutines that wait at a limit or a lock slept, on average, or waited
 // past a limit for what is outside the program: that stays without the limit or the lock. They slept
-// for least at least, as the sleeps may have been rounded up.
+// for least at least, as each sleep may have taken longer than it was meant to.
 func (d *diagnosis) sleeps(c *cause) (least, most time.Duration) {
 	each := func(slept time.Duration, goroutines int, like func(*contention.Wait) bool) {
 		most = max(most, slept/time.Duration(max(goroutines, 1)))
 		for i := range d.Contention.Waits {
 			if w := &d.Contention.Waits[i]; w.Kind == contention.SleepKind && like(w) {
-				slept -= time.Duration(w.Contentions) * roundedUp
+				slept -= time.Duration(w.Contentions) * oversleeps
 			}
 		}
 		least = max(least, slept/time.Duration(max(goroutines, 1)))
@@ -278,9 +278,9 @@ func (d *diagnosis) sleeps(c *cause) (least, most time.Duration) {
 	return least, most
 }
 
-// roundedUp is by how much a sleep may take longer in a program that is idle: the system waits for
-// whole milliseconds then.
-const roundedUp = time.Millisecond
+// oversleeps is by how much a sleep may take longer in a program that is idle: the system waits for whole
+// milliseconds then, and a virtual or busy machine for some more.
+const oversleeps = 3 * time.Millisecond
 
 // lastOf returns a sentence about goroutines that others start in batches and wait for, if most
 // of a batch are done long before those that wait outside the program for longest; or else "". It
