@@ -1204,6 +1204,21 @@ func TestSleepBesideAResponse(t *testing.T) {
 	}
 }
 
+// A channel that is closed for each short message hands over; what others wait long for is done once.
+func TestChannelForEachMessage(t *testing.T) {
+	for n, want := range map[int64]string{9: "Processors had nothing to do", 50_000: "Handing over"} {
+		pair := contention.Wait{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: "main.serve", Stack: stackOf("main.get", 3)}, Owner: contention.Party{Group: "main.load", Stack: stackOf("main.load", 8)}, Flags: contention.Closer, Waited: time.Second, Blamed: time.Second, Contentions: n}
+		f := diagnose.New((&made{
+			rows:  []ledger.Row{{Category: ledger.Idle, Group: "main.serve", Site: placeOf("main.get", 3), Wait: "chan-receive", Waker: "main.load", Beside: "main.serve", Time: 900 * time.Millisecond, Count: n}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.serve", Goroutines: 4, Running: time.Second, SelfParallelism: 1}},
+			waits: []contention.Wait{pair}, pairs: []contention.Wait{pair},
+		}).results(t)).Findings[0]
+		if !strings.HasPrefix(f.Title, want) {
+			t.Errorf("%d waits: %s", n, f.Title)
+		}
+	}
+}
+
 // Of idle times that one wait ended, and as much that others ended, one bound would be that of both.
 func TestWaitsBesideAsManyOthers(t *testing.T) {
 	const ms = time.Millisecond

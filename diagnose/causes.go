@@ -1309,6 +1309,8 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: HandOver}, true
 	case ran == ledger.Several:
 		return key{kind: Starved}, true
+	case d.untilClosed(r) && r.Time < time.Duration(r.Count)*shortRunning: // of a channel for each message
+		return key{kind: HandOver}, true
 	case r.Wait == timeline.WaitOnce.String(), d.untilClosed(r), r.Wait == timeline.WaitWaitGroup.String() && r.Group == r.Beside && !d.startedBy[ran][ran] && (d.boxes[ran] == nil || d.isGroup(ran)):
 		return key{kind: once, place: r.Site, name: ran}, true
 	case r.Wait == timeline.WaitWaitGroup.String() && d.short[ran]:
