@@ -108,8 +108,13 @@ func (g *Group) task(f func() error, usual *site, others uint32) job {
 func (g *Group) skip(s *site, f func() error) {
 	g.active.Add(1)
 	go func() {
-		start := s.glance()
-		defer g.skipped(s, &start)
+		var start cycles.Mark
+		if s.pace.blocks.Load() {
+			defer g.leave()
+		} else {
+			start = s.rec.clock.Glance()
+			defer g.skipped(s, &start)
+		}
 		if err := f(); err != nil {
 			g.fail(err)
 		}

@@ -159,24 +159,18 @@ func (s *site) judge(notes []note) {
 
 // execute calls the function of a task of the site that is not measured.
 func (s *site) execute(f func() error) error {
-	start := s.glance()
+	if s.pace.blocks.Load() {
+		return f()
+	}
+	start := s.rec.clock.Glance()
 	err := f()
 	s.checkBrief(&start)
 	return err
 }
 
-// glance begins a task that is not measured. The result is zero if the tasks of the site mostly
-// block.
-func (s *site) glance() cycles.Mark {
-	if s.pace.blocks.Load() {
-		return cycles.Mark{}
-	}
-	return s.rec.clock.Glance()
-}
-
-// checkBrief ends a task that is not measured, which began with glance.
+// checkBrief counts a task that was not measured if it was long.
 func (s *site) checkBrief(start *cycles.Mark) {
-	if start.Thread != nil && !s.rec.clock.Brief(start, s.rec.longTask) {
+	if !s.rec.clock.Brief(start, s.rec.longTask) {
 		s.tookLong(start)
 	}
 }
