@@ -102,6 +102,11 @@ func TestQuantaSumToTheRunningTime(t *testing.T) {
 			if c := r.Counter("sched-delay"); c.Total != int64(want.runnable) {
 				t.Errorf("sched-delay: total %d; the truth is %d", c.Total, want.runnable)
 			}
+			for i, assist := range r.Counter("gc-assist").Values {
+				if assist < 0 || assist > r.Duration[i] {
+					t.Fatalf("quantum %d assists for %d of %d ns", i, assist, r.Duration[i])
+				}
+			}
 			compareGroups(t, r, running)
 			rec, err := by.Recording()
 			if err != nil {

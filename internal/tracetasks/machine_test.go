@@ -52,6 +52,14 @@ func TestTraceMachineSamples(t *testing.T) {
 	}
 	m.finish(now)
 	overlap := func(a, b ran) timeline.Time { return max(0, min(a.to, b.to)-max(a.from, b.from)) }
+	for i, p := range m.pauses {
+		if want := pauses[i]; p.At != int64(want.to) || p.Length != time.Duration(want.to-want.from) {
+			t.Errorf("pause %d: %v up to %d, want %v", i, p.Length, p.At, want)
+		}
+	}
+	if ended := len(m.pauses); ended < 100 || ended != len(pauses) && ended+1 != len(pauses) {
+		t.Errorf("%d pauses, want %d", ended, len(pauses))
+	}
 	at := timeline.Time(begin)
 	for i, s := range m.samples {
 		part := ran{at, at + timeline.Time(s.Wall)}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime/trace"
@@ -205,6 +206,32 @@ func TestTraceOfMeasuredTasks(t *testing.T) {
 	}
 }
 
+// checkSeries: the bins of each class sum to its tasks, their times, and the time in which one of
+// them was under way.
+func checkSeries(t *testing.T, name string, p *granularity.Profile) {
+	t.Helper()
+	for i := range p.Classes {
+		c := &p.Classes[i]
+		var tasks int64
+		var busy, active float64
+		before := p.Start
+		for _, b := range c.Series {
+			tasks += int64(b.Ended)
+			busy += float64(b.Busy)
+			active, before = active+b.Active*float64(b.At-before), b.At
+		}
+		if len(c.Series) == 0 {
+			continue
+		}
+		if tasks != int64(c.Tasks) || math.Abs(busy-c.WallNS.Sum()) > 1e-6*busy {
+			t.Errorf("%s: the bins of %s have %d tasks of %v, want %d of %v", name, c.Name, tasks, busy, c.Tasks, c.WallNS.Sum())
+		}
+		if got := active / float64(p.Wall); math.Abs(got-c.ActiveShare) > 1e-6 {
+			t.Errorf("%s: %s is under way for %g of the run by the bins, want %g", name, c.Name, got, c.ActiveShare)
+		}
+	}
+}
+
 // The numbers of all recorded traces are consistent.
 func TestTraceCorpus(t *testing.T) {
 	names, err := filepath.Glob("../../testdata/small/*.trace")
@@ -228,6 +255,7 @@ func TestTraceCorpus(t *testing.T) {
 			if _, err := granularity.ReadJSON(&written); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
+			checkSeries(t, name, p)
 			if u := p.Run.Utilization; u < 0 || u > 1.001 || len(p.Warnings) == 0 {
 				t.Errorf("%s: used to %g, warnings %q", name, u, p.Warnings)
 			}
