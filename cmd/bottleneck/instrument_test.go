@@ -174,7 +174,7 @@ func TestRun(t *testing.T) {
 	for _, name := range []string{"GOFLAGS", "GOWORK"} {
 		t.Setenv(name, map[string]string{"GOWORK": "off"}[name])
 	}
-	t.Chdir(filepath.Join("..", "..", "instrument", "testdata", "app"))
+	t.Chdir(filepath.Join("..", "..", "internal", "instrument", "testdata", "app"))
 	dir, temp := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	exe := filepath.Join(dir, "app.exe")

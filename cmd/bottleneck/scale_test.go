@@ -284,7 +284,7 @@ func TestScaleUnmodifiedProgram(t *testing.T) {
 	t.Setenv("GOFLAGS", "")
 	t.Setenv("GOWORK", "off")
 	dir := t.TempDir()
-	bottleneck("scale", "-count", "1", "-cpu", "1,2", "-dir", dir, "--", "go", "run", "-C", filepath.Join("..", "..", "instrument", "testdata", "app"), ".").want(t, exitOK, "\nGOMAXPROCS 2, ", "")
+	bottleneck("scale", "-count", "1", "-cpu", "1,2", "-dir", dir, "--", "go", "run", "-C", filepath.Join("..", "..", "internal", "instrument", "testdata", "app"), ".").want(t, exitOK, "\nGOMAXPROCS 2, ", "")
 	trace := filepath.Join(dir, "trace-2.out")
 	bottleneck(trace).want(t, exitOK, "The lock store.Table.guard.RWMutex (store.go:42) kept", "")
 }
