@@ -42,7 +42,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
-	"github.com/bottleneck-go/bottleneck/internal/misuse"
 	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/internal/process"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
@@ -142,7 +141,7 @@ func (a *app) command(use, short, long string, do action) *cobra.Command {
 }
 
 // usagef returns an error in the arguments: exit status 2.
-func usagef(format string, args ...any) error { return misuse.Errorf(format, args...) }
+func usagef(format string, args ...any) error { return flags.Errorf(format, args...) }
 
 // run runs the whole command, without the process around it.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -200,7 +199,7 @@ func isInput(word string) bool {
 
 // status reports an error, one line each, and returns the exit status.
 func (a *app) status(ctx context.Context, c *cobra.Command, err error) int {
-	var usage *misuse.Error
+	var usage *flags.Misuse
 	var program *process.Error
 	for c.HasParent() && c.Parent().HasParent() {
 		c = c.Parent() // the shells of completion

@@ -25,7 +25,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/input"
 	"github.com/bottleneck-go/bottleneck/internal/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/measures"
-	"github.com/bottleneck-go/bottleneck/internal/misuse"
 	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -165,7 +164,7 @@ func ReadKind(ctx context.Context, stdin io.Reader, progress input.Progress, sou
 		of = append([]*Kind{k}, kinds...)
 	}
 	if a, err = Read(ctx, progress, in, opt, of...); err == nil && k != nil && a.Kind != k {
-		err = misuse.Errorf("-kind %s: %s is a %s", k.Name, in.Label, a.What)
+		err = flags.Errorf("-kind %s: %s is a %s", k.Name, in.Label, a.What)
 	}
 	return a, err
 }
@@ -211,7 +210,7 @@ func OfJSON(label string, data []byte, kinds ...*Kind) (a Artifact, err error) {
 	case a.Kind == nil:
 		a.Kind = kinds[0] // to return its error
 	case !slices.Contains(kinds, a.Kind):
-		return a, misuse.Errorf("%s is a %s: \"bottleneck %s\" reads it", label, a.What, cmp.Or(a.reader, a.Name))
+		return a, flags.Errorf("%s is a %s: \"bottleneck %s\" reads it", label, a.What, cmp.Or(a.reader, a.Name))
 	}
 	v, err := a.load(bytes.NewReader(data))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/diagnose"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/internal/misuse"
 	"github.com/bottleneck-go/bottleneck/internal/spread"
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
@@ -20,7 +20,7 @@ const batch = 16
 // Alike returns an error if an artifact and the first one are of different kinds.
 func (a Artifact) Alike(first Artifact, done string) error {
 	if a.Kind != first.Kind {
-		return misuse.Errorf("%s is a %s, %s a %s: they cannot be %s; -kind chooses what is made of a trace", first.Label, first.What, a.Label, a.What, done)
+		return flags.Errorf("%s is a %s, %s a %s: they cannot be %s; -kind chooses what is made of a trace", first.Label, first.What, a.Label, a.What, done)
 	}
 	return nil
 }

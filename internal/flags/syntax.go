@@ -3,6 +3,7 @@ package flags
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,9 +11,16 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/bottleneck-go/bottleneck/internal/misuse"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
+
+// Misuse is an error in the arguments or flags of a command.
+type Misuse struct{ msg string }
+
+func (e *Misuse) Error() string { return e.msg }
+
+// Errorf returns a [*Misuse].
+func Errorf(format string, args ...any) error { return &Misuse{fmt.Sprintf(format, args...)} }
 
 // Choices is the annotation of a flag with the words that it accepts.
 const Choices = "choices"
@@ -85,7 +93,7 @@ var wanted = map[string]string{"bool": "true or false, or nothing", "int": "a wh
 
 // Error returns the error for an invalid flag, with a suggestion.
 func Error(c *cobra.Command, err error) error {
-	var usage *misuse.Error
+	var usage *Misuse
 	var unknown *pflag.NotExistError
 	var lacking *pflag.ValueRequiredError
 	var wrong *pflag.InvalidValueError
@@ -97,7 +105,7 @@ func Error(c *cobra.Command, err error) error {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, shortest(f)) })
 		if near := spelling.Nearest(name, names); near != "" && len(name) > 1 {
-			return misuse.Errorf("unknown flag -%s; did you mean -%s?", name, near)
+			return Errorf("unknown flag -%s; did you mean -%s?", name, near)
 		}
 		var others []string
 		for _, other := range c.Root().Commands() {
@@ -106,11 +114,11 @@ func Error(c *cobra.Command, err error) error {
 			}
 		}
 		if others != nil {
-			return misuse.Errorf("unknown flag -%s; it is a flag of %s", name, strings.Join(others, ", "))
+			return Errorf("unknown flag -%s; it is a flag of %s", name, strings.Join(others, ", "))
 		}
-		return misuse.Errorf("unknown flag -%s", name)
+		return Errorf("unknown flag -%s", name)
 	case errors.As(err, &lacking):
-		return misuse.Errorf("flag needs an argument: -%s", lacking.GetSpecifiedName())
+		return Errorf("flag needs an argument: -%s", lacking.GetSpecifiedName())
 	case errors.As(err, &wrong):
 		value, why := wrong.GetValue(), wrong.Unwrap().Error()
 		if value == "" || strings.ContainsAny(value, " \t\"") {
@@ -119,7 +127,7 @@ func Error(c *cobra.Command, err error) error {
 		if want := wanted[wrong.GetFlag().Value.Type()]; want != "" {
 			why = "want " + want
 		}
-		return misuse.Errorf("-%s %s: %s", shortest(wrong.GetFlag()), value, why)
+		return Errorf("-%s %s: %s", shortest(wrong.GetFlag()), value, why)
 	}
-	return misuse.Errorf("%v", err)
+	return Errorf("%v", err)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/internal/misuse"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -62,10 +61,10 @@ func Bounds(fs *pflag.FlagSet, from, to *time.Duration) {
 // CheckBounds rejects an empty interval of -from and -to.
 func CheckBounds(fs *pflag.FlagSet, from, to time.Duration) error {
 	if from < 0 {
-		return misuse.Errorf("-from %v: want 0s or more", from)
+		return Errorf("-from %v: want 0s or more", from)
 	}
 	if fs.Changed("to") && to <= from {
-		return misuse.Errorf("-to %v is not after -from %v", to, from)
+		return Errorf("-to %v is not after -from %v", to, from)
 	}
 	return nil
 }
@@ -75,7 +74,7 @@ func Between[N cmp.Ordered](name string, value, least, most N) error {
 	if least <= value && value <= most {
 		return nil
 	}
-	return misuse.Errorf("-%s %v: want from %v to %v", name, value, least, most)
+	return Errorf("-%s %v: want from %v to %v", name, value, least, most)
 }
 
 // Seconds adds -seconds of commands that ask a service.

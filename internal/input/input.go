@@ -24,8 +24,8 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/internal/background"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
-	"github.com/bottleneck-go/bottleneck/internal/misuse"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
@@ -92,7 +92,7 @@ func (in *Source) OpenTrace(ctx context.Context, cancel context.CancelCauseFunc)
 
 // Reading returns an error with "reading " before each line, except for usage errors.
 func Reading(err error) error {
-	var usage *misuse.Error
+	var usage *flags.Misuse
 	if err == nil || errors.As(err, &usage) {
 		return err
 	}
@@ -141,13 +141,13 @@ func Find(stdin io.Reader, arg string) (*Source, error) {
 		return Stdin(stdin), nil
 	case arg == "":
 		if f, ok := stdin.(*os.File); stdin == nil || ok && !feeds(f) {
-			return nil, misuse.Errorf("no input: want a FILE, a URL, or data on standard input")
+			return nil, flags.Errorf("no input: want a FILE, a URL, or data on standard input")
 		}
 		return Stdin(stdin), nil
 	case IsURL(arg):
 		u, err := url.Parse(arg)
 		if err != nil || u.Host == "" {
-			return nil, misuse.Errorf("%q is not a URL", arg)
+			return nil, flags.Errorf("%q is not a URL", arg)
 		}
 		return URL(u), nil
 	}
@@ -407,7 +407,7 @@ func (c *Credentials) Add(line string) error {
 	name, value, ok := strings.Cut(line, ":")
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 	if !ok || name == "" || strings.ContainsAny(line, "\r\n") || strings.ContainsAny(name, " \t\"(),/;<=>?@[\\]{}") {
-		return misuse.Errorf("-header: want 'NAME: VALUE'") // the value may be a secret
+		return flags.Errorf("-header: want 'NAME: VALUE'") // the value may be a secret
 	}
 	c.Header.Add(name, value)
 	return nil
@@ -424,7 +424,7 @@ func (c *Credentials) Of(ctx context.Context) (context.Context, error) {
 		}
 		token := strings.TrimSpace(string(data))
 		if token == "" || strings.ContainsAny(token, "\r\n") {
-			return nil, misuse.Errorf("-token-file %s: want a token on one line", c.Token)
+			return nil, flags.Errorf("-token-file %s: want a token on one line", c.Token)
 		}
 		c.Header.Set("Authorization", "Bearer "+token)
 	}

@@ -25,7 +25,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/condition"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/internal/misuse"
 	"github.com/bottleneck-go/bottleneck/internal/report"
 	"github.com/bottleneck-go/bottleneck/result"
 )
@@ -110,7 +109,7 @@ func (d *Destination) Add(name string) error {
 func (d *Destination) Settle(stdout io.Writer) error {
 	switch top := &d.Draw.Top; {
 	case *top < 0:
-		return misuse.Errorf("-top %d: want a number of %s, or 0 for all", *top, d.counted)
+		return flags.Errorf("-top %d: want a number of %s, or 0 for all", *top, d.counted)
 	case *top == 0 && d.Flags.Changed("top"):
 		*top = -1
 	}
@@ -118,11 +117,11 @@ func (d *Destination) Settle(stdout io.Writer) error {
 		d.Format = "text"
 	}
 	if d.Format != "" && !d.Can.Has(d.Format) {
-		return misuse.Errorf("-format %s: want %s", d.Format, d.Can)
+		return flags.Errorf("-format %s: want %s", d.Format, d.Can)
 	}
 	if d.Format == "png" || d.Format == "pprof" {
 		if _, terminal := TerminalOf(stdout); terminal {
-			return misuse.Errorf("-format %s is not for terminals: write it with -o FILE%s, or into a pipe", d.Format, ExtensionOf(d.Format))
+			return flags.Errorf("-format %s is not for terminals: write it with -o FILE%s, or into a pipe", d.Format, ExtensionOf(d.Format))
 		}
 	}
 	if err := d.Effective(); err != nil {
@@ -138,7 +137,7 @@ func (d *Destination) Effective() (err error) {
 		forms := d.Only[f.Name]
 		in := func(form string) bool { return slices.Contains(forms, form) }
 		if err == nil && forms != nil && !slices.ContainsFunc(asked, in) {
-			err = misuse.Errorf("-%s is for %s, and none is written: add -o FILE%s, or leave it out", f.Name, Either(forms), ExtensionOf(forms[0]))
+			err = flags.Errorf("-%s is for %s, and none is written: add -o FILE%s, or leave it out", f.Name, Either(forms), ExtensionOf(forms[0]))
 		}
 	})
 	return err
@@ -148,7 +147,7 @@ func (d *Destination) Effective() (err error) {
 func (d *Destination) Supports(forms Forms, of string) error {
 	for _, form := range d.Asked() {
 		if forms[form] == nil {
-			return misuse.Errorf("%s cannot be written as %s: want %s", of, form, FormsIn(forms))
+			return flags.Errorf("%s cannot be written as %s: want %s", of, form, FormsIn(forms))
 		}
 	}
 	return nil

@@ -19,8 +19,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/artifact"
 	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/input"
-	"github.com/bottleneck-go/bottleneck/internal/misuse"
 	"github.com/bottleneck-go/bottleneck/internal/report"
 	"github.com/bottleneck-go/bottleneck/internal/tracetasks"
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -58,7 +58,7 @@ func (r *Reader) Read(ctx context.Context, stdin io.Reader, progress input.Progr
 		broken = append(broken, err)
 	}
 	if r.trace == "" && len(r.Tracks) > 0 {
-		return nil, misuse.Errorf("there is no trace among the files: -o FILE.perfetto-trace takes one")
+		return nil, flags.Errorf("there is no trace among the files: -o FILE.perfetto-trace takes one")
 	}
 	return r.data, errors.Join(broken...)
 }
@@ -77,7 +77,7 @@ func (r *Reader) file(ctx context.Context, in *input.Source, from io.Reader, hea
 		return false, input.FileError(in.Label, err)
 	}
 	if r.trace != "" {
-		return false, misuse.Errorf("two recordings, %s and %s: a page is about one", r.trace, in.Label)
+		return false, flags.Errorf("two recordings, %s and %s: a page is about one", r.trace, in.Label)
 	}
 	r.trace = in.Label
 	if quanta.IsArchive(head) {
@@ -232,7 +232,7 @@ func (r *Reader) json(name string, data []byte) error {
 		section, d.Bottle, d.Goroutines = report.BottleSection, v, nil
 	}
 	if other := r.from[section]; other != "" {
-		return misuse.Errorf("%s and %s are both for the section %s", other, name, section)
+		return flags.Errorf("%s and %s are both for the section %s", other, name, section)
 	}
 	r.from[section] = name
 	return nil

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/access"
-	"github.com/bottleneck-go/bottleneck/internal/misuse"
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/output"
 	"github.com/bottleneck-go/bottleneck/internal/report"
 )
@@ -21,10 +21,10 @@ import (
 func CheckLoopback(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if _, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil {
-		return misuse.Errorf("-http %s: want [HOST]:PORT, such as localhost:8080, or :0 for a free port", address)
+		return flags.Errorf("-http %s: want [HOST]:PORT, such as localhost:8080, or :0 for a free port", address)
 	}
 	if host != "" && !access.LoopbackHost(host) {
-		return misuse.Errorf("-http %s: the page is served to this machine only; want localhost, 127.0.0.1 or [::1]", address)
+		return flags.Errorf("-http %s: the page is served to this machine only; want localhost, 127.0.0.1 or [::1]", address)
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/instrument"
-	"github.com/bottleneck-go/bottleneck/internal/misuse"
 )
 
 // Command is a command that can be run at several widths, each time with a trace.
@@ -37,7 +37,7 @@ const (
 // IsTest reports whether the command has the flags of tests.
 func (t *Command) IsTest() bool { return t.kind == goTest || t.kind == testBinary }
 
-// New returns a command that can be run. The error is a [*misuse.Error] if the command cannot be
+// New returns a command that can be run. The error is a [*flags.Misuse] if the command cannot be
 // traced, or has flags that a [Runner] sets itself.
 func New(command []string) (*Command, error) {
 	t := &Command{command: command}
@@ -51,7 +51,7 @@ func New(command []string) (*Command, error) {
 	case goes && command[1] == "run":
 		t.kind = goRun
 	case goes:
-		return nil, misuse.Errorf("go %s runs nothing: want go test or go run", command[1])
+		return nil, flags.Errorf("go %s runs nothing: want go test or go run", command[1])
 	default:
 		t.kind = recorder
 		path, err := exec.LookPath(command[0])
@@ -59,7 +59,7 @@ func New(command []string) (*Command, error) {
 			return nil, NotRun(command[0], err)
 		}
 		if code, err := os.ReadFile(path); err != nil || !bytes.Contains(code, []byte(instrument.Variable)) {
-			return nil, misuse.Errorf("%s does not record itself: build it with \"bottleneck instrument -- go build\", or give it an argument with {trace}, the file for its execution trace", command[0])
+			return nil, flags.Errorf("%s does not record itself: build it with \"bottleneck instrument -- go build\", or give it an argument with {trace}, the file for its execution trace", command[0])
 		}
 	}
 	if !t.IsTest() {
@@ -71,14 +71,14 @@ func New(command []string) (*Command, error) {
 			if own == "cpu" {
 				instead = ", and give -cpu before --"
 			}
-			return nil, misuse.Errorf("the command's -%s is set by bottleneck: leave it out%s", own, instead)
+			return nil, flags.Errorf("the command's -%s is set by bottleneck: leave it out%s", own, instead)
 		}
 	}
 	if t.has("json") {
-		return nil, misuse.Errorf("the command's -json hides the results of benchmarks: leave it out")
+		return nil, flags.Errorf("the command's -json hides the results of benchmarks: leave it out")
 	}
 	if t.has("count") {
-		return nil, misuse.Errorf("the command has a -count of its own: give it before --, so that every run has its own trace")
+		return nil, flags.Errorf("the command has a -count of its own: give it before --, so that every run has its own trace")
 	}
 	return t, nil
 }
