@@ -1,6 +1,7 @@
 package contention_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,9 +21,37 @@ func TestLightWeight(t *testing.T) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("the size is that on linux/amd64")
 	}
-	size := func(program string) int64 {
-		name := filepath.Join(t.TempDir(), program)
-		cmd := exec.Command(goTool, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", name, "./testdata/size/"+program)
+	// size returns the size of a program that prints with fmt under a lock.
+	size := func(imports, lock, start string) int64 {
+		name := filepath.Join(t.TempDir(), "program")
+		source := fmt.Sprintf(`package main
+
+import (
+	"fmt"
+	"sync"
+	"time"
+	%s
+)
+
+var mu %s
+
+func main() {
+	%s
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			mu.Lock()
+			fmt.Printf("%%s worker %%d\n", time.Now().Format(time.TimeOnly), i)
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+}
+`, imports, lock, start)
+		if err := os.WriteFile(name+".go", []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(goTool, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", name, name+".go")
 		cmd.Env = append(os.Environ(), "GOFLAGS=-pgo=off", "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go build: %v\n%s", err, out)
@@ -37,7 +66,9 @@ func TestLightWeight(t *testing.T) {
 	if !strings.HasPrefix(runtime.Version(), "go1.26") {
 		limit = 380_000 // encoding/json, which Profile uses, keeps 100 kB more when it is initialized
 	}
-	if plain, wrapped := size("plain"), size("wrapped"); wrapped-plain > limit {
+	plain := size("", "sync.Mutex", "")
+	wrapped := size(`"github.com/bottleneck-go/bottleneck/contention"`, "contention.Mutex", "contention.Start(contention.Options{})")
+	if wrapped-plain > limit {
 		t.Errorf("recording adds %d bytes to a program of %d, want %d at most", wrapped-plain, plain, limit)
 	} else {
 		t.Logf("recording adds %d bytes to a program of %d", wrapped-plain, plain)
