@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -126,7 +127,7 @@ func ExampleParseGrouping() {
 	for _, s := range []string{"creator", "/^net/", "color"} {
 		by, err := bottle.ParseGrouping(s)
 		if err != nil {
-			fmt.Println(err)
+			fmt.Println(strings.Replace(err.Error(), ": ", ":\n\t", 1))
 			continue
 		}
 		fmt.Println("by", by)
@@ -134,7 +135,8 @@ func ExampleParseGrouping() {
 	// Output:
 	// by creator
 	// by /^net/
-	// unknown grouping "color": want function, start, creator, goroutine, region, task, kind or /regexp/
+	// unknown grouping "color":
+	// 	want function, start, creator, goroutine, region, task, kind or /regexp/
 }
 
 // The neck is the box that lost most of the capacity: look at it first.

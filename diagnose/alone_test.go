@@ -669,7 +669,8 @@ func TestCollectorOnIdleProcessors(t *testing.T) {
 			t.Errorf("%v: %s", queued, found[0].Title)
 		}
 		for _, f := range found {
-			// It may run beside others then: 2 s less what was idle, and the 0.6 s of its workers.
+			// It may run beside others then: 2 s less what was idle, and the 0.6 s of its
+			// workers.
 			if want := 2 / (1.6 - 0.6); f.Kind == diagnose.Serial && queued == 0 && math.Abs(f.Gain-want) > 1e-9 {
 				t.Errorf("a gain of %v, want %v", f.Gain, want)
 			}
@@ -1088,7 +1089,8 @@ func TestLastPieceOfWork(t *testing.T) {
 		if f := diagnose.New(r).Findings[0]; f.Kind != want {
 			t.Errorf("the longest ran for %v: %s %s", longest, f.Kind, f.Title)
 		}
-		// A goroutine that was started beside them receives the results, and main.main waits for all.
+		// A goroutine that was started beside them receives the results, and main.main waits
+		// for all.
 		rows := r.Ledger.Rows
 		rows[0].Group, rows[0].Time = "main.collect", 300*ms
 		rows = append(rows, ledger.Row{Category: ledger.Scheduler, Group: "main.collect", Site: placeOf("main.main", 42), Wait: "created", Waker: "main.main", Time: 1, Count: 1},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"strings"
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/ledger"
@@ -27,7 +28,7 @@ func ExampleLedger() {
 	}
 	for i := range l.Rows {
 		if r := &l.Rows[i]; r.Category == ledger.Idle {
-			fmt.Println(r)
+			fmt.Println(strings.ReplaceAll(r.String(), ", ", ",\n\t"))
 			break
 		}
 	}
@@ -35,5 +36,7 @@ func ExampleLedger() {
 	// code    61%
 	// wake-up 1%
 	// idle    38%
-	// idle work.mutexWorker at work.mutexWorker work.go:172, after mutex, woken by work.mutexWorker at work.mutexWorker work.go:174; while work.mutexWorker ran
+	// idle work.mutexWorker at work.mutexWorker work.go:172,
+	// 	after mutex,
+	// 	woken by work.mutexWorker at work.mutexWorker work.go:174; while work.mutexWorker ran
 }

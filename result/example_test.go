@@ -28,11 +28,26 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	b, err := json.Marshal(changes)
+	b, err := json.MarshalIndent(changes, "", " ")
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(string(b))
 	// Output:
-	// [{"time_before":6000000000,"time_after":2000000000,"time_change":-4000000000,"row":null,"phase":"load"},{"time_before":4000000000,"time_after":4000000000,"time_change":0,"row":null,"phase":"index"}]
+	// [
+	//  {
+	//   "time_before": 6000000000,
+	//   "time_after": 2000000000,
+	//   "time_change": -4000000000,
+	//   "row": null,
+	//   "phase": "load"
+	//  },
+	//  {
+	//   "time_before": 4000000000,
+	//   "time_after": 4000000000,
+	//   "time_change": 0,
+	//   "row": null,
+	//   "phase": "index"
+	//  }
+	// ]
 }

@@ -172,8 +172,8 @@ func truncate(t *testing.T, before, last []byte, whole int, marked bool) (silent
 		case t.Failed():
 			t.Fatalf("cut after %d bytes: %v", n, err)
 		case err == nil:
-			// Without marks a cut between two batches is invisible if only strings or events are
-			// missing.
+			// Without marks a cut between two batches is invisible if only strings or
+			// events are missing.
 			silent++
 			if n != len(before) && marked {
 				t.Fatalf("cut after %d bytes: no error", n)

@@ -173,8 +173,8 @@ func niceTicks(below, most, n float64) []tick {
 	return out
 }
 
-// decimal formats v with at most so many decimals, but 1 instead of 1.0, because 0, 0.5, 1, 1.5 is
-// easier to read on an axis.
+// decimal formats v with at most that number of decimals, but 1 instead of 1.0, because 0, 0.5, 1,
+// 1.5 is easier to read on an axis.
 func decimal(v float64, decimals int) string {
 	f, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'f', decimals, 64), 64)
 	return strconv.FormatFloat(f, 'f', -1, 64)

@@ -46,17 +46,21 @@ func ExampleTasks() {
 		panic(err)
 	}
 	for _, s := range p.Sample {
-		fmt.Print(s.Value[0], " tasks, ", s.Value[1], " cycles, ", time.Duration(s.Value[2]), ", ", s.Label["granularity"][0], ":")
+		fmt.Print(s.Value[0], " tasks, ", s.Value[1], " cycles, ", time.Duration(s.Value[2]), ", ", s.Label["granularity"][0], ":\n\t")
 		for i := len(s.Location) - 1; i >= 0; i-- {
 			fmt.Print(" > ", s.Location[i].Line[0].Function.Name)
 		}
 		fmt.Println()
 	}
 	// Output:
-	// 1 tasks, 40000000 cycles, 20ms, 1e7-1e8 cycles: > main.main > [class] example.com/pmd.check
-	// 10 tasks, 4999342 cycles, 2.499671ms, 1e5-1e6 cycles: > main.main > example.com/pmd.walk > [class] example.com/pmd.check
-	// 90 tasks, 180658 cycles, 90.329µs, 1e3-1e4 cycles: > main.main > example.com/pmd.walk > [class] example.com/pmd.check
-	// 1 tasks, 0 cycles, 0s, 1e0-1e1 cycles: > [class] no sites
+	// 1 tasks, 40000000 cycles, 20ms, 1e7-1e8 cycles:
+	// 	 > main.main > [class] example.com/pmd.check
+	// 10 tasks, 4999342 cycles, 2.499671ms, 1e5-1e6 cycles:
+	// 	 > main.main > example.com/pmd.walk > [class] example.com/pmd.check
+	// 90 tasks, 180658 cycles, 90.329µs, 1e3-1e4 cycles:
+	// 	 > main.main > example.com/pmd.walk > [class] example.com/pmd.check
+	// 1 tasks, 0 cycles, 0s, 1e0-1e1 cycles:
+	// 	 > [class] no sites
 }
 
 // Every sample has the labels. By time, there are no cycles.

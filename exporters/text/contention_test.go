@@ -254,14 +254,14 @@ func BenchmarkWriteContention(b *testing.B) {
 func ExampleWriteContention() {
 	p := waits().Filter([]string{contention.MutexKind}, nil, 0)
 	p.Warnings = nil
-	err := WriteContention(os.Stdout, p, Options{By: []string{contention.ByLock, contention.ByOwnerGroup}, Width: 110})
+	err := WriteContention(os.Stdout, p, Options{By: []string{contention.ByLock, contention.ByOwnerGroup}, Width: 96})
 	if err != nil {
 		panic(err)
 	}
 	// Output:
 	// Goroutines waited 900 ms in 40 contentions in 2 s: 0.45 waited at a time, on average.
-	// 94% of that is blamed on owners, 4% is hand-off (the lock was on its way to its next owner), 1% is
-	//   unattributed. Most to blame: cache.(*LRU).Sweep, 700 ms (78%).
+	// 94% of that is blamed on owners, 4% is hand-off (the lock was on its way to its next owner), 1%
+	//   is unattributed. Most to blame: cache.(*LRU).Sweep, 700 ms (78%).
 	//
 	// waited     %  contentions  by lock > owner-group
 	// 900 ms  100%           40  cache
@@ -273,8 +273,8 @@ func ExampleWriteContention() {
 	//
 	// waited     %  contentions  longest  at once  held%  lock
 	// 900 ms  100%           40    90 ms        7    25%  cache
-	// at once: most goroutines that waited at the same time; held%: part of the time in which the lock is known to
-	//   have been held while others waited.
+	// at once: most goroutines that waited at the same time; held%: part of the time in which the lock
+	//   is known to have been held while others waited.
 }
 
 // The tables fit the width of the terminal, whatever the locks are called. Columns that do not fit

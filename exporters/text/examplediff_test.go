@@ -38,10 +38,10 @@ func ExampleWriteDiff() {
 func ExampleWriteStacks() {
 	s := &speedup.Stack{N: 4, Speedup: 2.5, Remainder: 0.5}
 	s.Components[speedup.SyncMutex] = 1
-	text.WriteStacks(os.Stdout, []*speedup.Stack{s}, text.Options{})
+	text.WriteStacks(os.Stdout, []*speedup.Stack{s}, text.Options{Width: 96})
 	// Output:
-	// 2.50 times faster with 4 workers; most is lost to mutex, 1.00; without it, 3.33 times, or up to 4.00
-	//   if the remainder is spinning for it
+	// 2.50 times faster with 4 workers; most is lost to mutex, 1.00; without it, 3.33 times, or up to
+	//   4.00 if the remainder is spinning for it
 	//
 	// workers        4  without it
 	// remainder   0.50              ██████▎

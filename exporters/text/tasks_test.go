@@ -53,13 +53,14 @@ func checks() *granularity.Profile {
 }
 
 func ExampleWriteTasks() {
-	opt := text.Options{Width: 110}
+	opt := text.Options{Width: 96}
 	if err := text.WriteTasks(os.Stdout, checks(), opt); err != nil {
 		panic(err)
 	}
 	// Output:
 	// Task granularity: 571 tasks of 2 classes in 1 s, GOMAXPROCS 2
-	// Source: rseq-clock, accuracy: thread-time, 2 GHz; overhead of a task 300 ns: the cost of an empty task
+	// Source: rseq-clock, accuracy: thread-time, 2 GHz; overhead of a task 300 ns: the cost of an
+	//   empty task
 	// CPU utilization of 2 processors by the process: 50 % ± 0 % (95 % confidence)
 	// CPU utilization of 1.5 processors by the control group: 40 % ± 0 % (95 % confidence)
 	// CPU utilization by all programs of the machine: not counted

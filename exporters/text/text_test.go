@@ -62,59 +62,107 @@ func phases() *bottle.Graph {
 }
 
 func ExampleWrite() {
-	if err := text.Write(os.Stdout, sorting(), text.Options{Width: 110}); err != nil {
+	if err := text.Write(os.Stdout, sorting(), text.Options{Width: 96}); err != nil {
 		panic(err)
 	}
 	// Output:
 	// Bottle graph by function: 5.5 s, GOMAXPROCS 4, mean parallelism 2.64
 	//
-	//                             │
-	//                             │ ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ idle                    500 ms   9%
-	//                      ▗▃▃▃▃▃▃▃▃▃▃▃▃▃▖
-	//                      ▐█████████████▌
-	//                      ▐█████████████▌ ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ main.main                1.5 s  27%
-	//                      ▐█████████████▌
-	//                      ▐█████████████▌
-	//               ▗▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▖
-	//               ▐███████████████████████████▌ ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ runtime.gcBgMarkWorker  500 ms   9%
-	// ▐▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▌
-	// ▐███████████████████████████████████████████████████████▌
-	// ▐███████████████████████████████████████████████████████▌
-	// ▐███████████████████████████████████████████████████████▌
-	// ▐███████████████████████████████████████████████████████▌   sorter.(*Pool).worker      3 s  55%
-	// ▐███████████████████████████████████████████████████████▌
-	// ▐███████████████████████████████████████████████████████▌
-	// ▐███████████████████████████████████████████████████████▌
-	// ▐███████████████████████████████████████████████████████▌
-	// ┌──────┬──────┬──────┬──────┬──────┬──────┬──────┬──────┐
-	// 4      3      2      1      0      1      2      3      4
-	//                        parallelism
+	//                         │
+	//                         │ ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ idle                    500 ms   9%
+	//                   ▗▃▃▃▃▃▃▃▃▃▃▃▖
+	//                   ▐███████████▌
+	//                   ▐███████████▌ ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ main.main                1.5 s  27%
+	//                   ▐███████████▌
+	//                   ▐███████████▌
+	//             ▗▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▖
+	//             ▐███████████████████████▌ ┄┄┄┄┄┄┄┄┄┄┄┄┄ runtime.gcBgMarkWorker  500 ms   9%
+	// ▐▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▌
+	// ▐███████████████████████████████████████████████▌
+	// ▐███████████████████████████████████████████████▌
+	// ▐███████████████████████████████████████████████▌
+	// ▐███████████████████████████████████████████████▌   sorter.(*Pool).worker      3 s  55%
+	// ▐███████████████████████████████████████████████▌
+	// ▐███████████████████████████████████████████████▌
+	// ▐███████████████████████████████████████████████▌
+	// ▐███████████████████████████████████████████████▌
+	// ┌─────┬─────┬─────┬─────┬─────┬─────┬─────┬─────┐
+	// 4     3     2     1     0     1     2     3     4
+	//                    parallelism
 	//
-	//                                                      parallelism
-	//   group               goroutines   share     %  lost   all  self  running  runnable  blocked  blocked on
-	// * idle                            500 ms    9%    9%
-	// * main.main                    1   1.5 s   27%   20%  1.00  1.00    1.5 s       0 s      4 s  wait-group 100%
-	//   runtime.gcB…Worker (gc)      4  500 ms    9%    5%  2.00     –      1 s       0 s     20 s  gc 100%
-	//   sorter.(*Pool).worker    1,600     3 s   55%    0%  4.00  3.90     12 s       4 s     23 s  chan-receive 87%
-	//   all                      1,605   5.5 s  100%   34%  2.64         14.5 s       4 s     47 s  chan-receive 43%
-	// * lost at least 5%. lost: capacity (GOMAXPROCS × time) not used while the group ran. all: goroutines running
-	//   while the group ran (mean); self: its own.
+	//                                                      paral-
+	//   group              goroutines   share     %  lost  lelism  runnable  blocked  blocked on
+	// * idle                           500 ms    9%    9%
+	// * main.main                   1   1.5 s   27%   20%    1.00       0 s      4 s  wait-group 100%
+	//   runtime.gcB…orker (gc)      4  500 ms    9%    5%    2.00       0 s     20 s  gc 100%
+	//   sorter.(*Pool).worker   1,600     3 s   55%    0%    4.00       4 s     23 s  chan-receive 87%
+	//   all                     1,605   5.5 s  100%   34%    2.64       4 s     47 s  chan-receive 43%
+	// * lost at least 5%. lost: capacity (GOMAXPROCS × time) not used while the group ran.
+	//   parallelism: goroutines running while the group ran (mean).
 	// Not shown: 1 group that never ran, signal.loop.
 	//
 	// Warning: The trace ends early: the last 120 ms are missing.
 }
 
-func ExampleTableCSV() {
-	if err := text.TableCSV(os.Stdout, phases().Table()); err != nil {
-		panic(err)
+// With more room, the table has two more columns than that of the example.
+func TestWriteWide(t *testing.T) {
+	const want = `Bottle graph by function: 5.5 s, GOMAXPROCS 4, mean parallelism 2.64
+
+                            │
+                            │ ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ idle                    500 ms   9%
+                     ▗▃▃▃▃▃▃▃▃▃▃▃▃▃▖
+                     ▐█████████████▌
+                     ▐█████████████▌ ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ main.main                1.5 s  27%
+                     ▐█████████████▌
+                     ▐█████████████▌
+              ▗▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▖
+              ▐███████████████████████████▌ ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ runtime.gcBgMarkWorker  500 ms   9%
+▐▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▌
+▐███████████████████████████████████████████████████████▌
+▐███████████████████████████████████████████████████████▌
+▐███████████████████████████████████████████████████████▌
+▐███████████████████████████████████████████████████████▌   sorter.(*Pool).worker      3 s  55%
+▐███████████████████████████████████████████████████████▌
+▐███████████████████████████████████████████████████████▌
+▐███████████████████████████████████████████████████████▌
+▐███████████████████████████████████████████████████████▌
+┌──────┬──────┬──────┬──────┬──────┬──────┬──────┬──────┐
+4      3      2      1      0      1      2      3      4
+                       parallelism
+
+                                                     parallelism
+  group               goroutines   share     %  lost   all  self  running  runnable  blocked  blocked on
+* idle                            500 ms    9%    9%
+* main.main                    1   1.5 s   27%   20%  1.00  1.00    1.5 s       0 s      4 s  wait-group 100%
+  runtime.gcB…Worker (gc)      4  500 ms    9%    5%  2.00     –      1 s       0 s     20 s  gc 100%
+  sorter.(*Pool).worker    1,600     3 s   55%    0%  4.00  3.90     12 s       4 s     23 s  chan-receive 87%
+  all                      1,605   5.5 s  100%   34%  2.64         14.5 s       4 s     47 s  chan-receive 43%
+* lost at least 5%. lost: capacity (GOMAXPROCS × time) not used while the group ran. all: goroutines running
+  while the group ran (mean); self: its own.
+Not shown: 1 group that never ran, signal.loop.
+
+Warning: The trace ends early: the last 120 ms are missing.
+`
+	if got := write(t, sorting(), text.Options{Width: 110}); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	// Output:
-	// window,start_ns,wall_ns,group,kind,goroutines,share_ns,running_ns,lost_ns,parallelism,self_parallelism,runnable_ns,blocked_ns,starts,gc-work,gc-time,gc-width,gc-assists,gc-cycles,gc-pauses,waiting_chan-receive_ns,waiting_gc_ns,waiting_mutex_ns,waiting_sleep_ns,waiting_wait-group_ns
-	// 0,0,2000000000,runtime.gcBgMarkWorker,gc,4,500000000,1000000000,1000000000,2,,0,20000000000,,,,,,,,0,20000000000,0,0,0
-	// 0,0,2000000000,main.main,application,1,1500000000,1500000000,4500000000,1,1,0,4000000000,,,,,,,,0,0,0,0,4000000000
-	// 1,2000000000,2000000000,example.com/sorter.(*Pool).worker,application,1600,2000000000,8000000000,0,4,3.9,4000000000,23000000000,,0,0,0,0,0,0,20000000000,0,2000000000,1000000000,0
-	// 2,4000000000,1500000000,example.com/sorter.(*Pool).worker,application,1600,1000000000,4000000000,0,4,3.9,4000000000,23000000000,,0,0,0,0,0,0,20000000000,0,2000000000,1000000000,0
-	// 2,4000000000,1500000000,[idle],idle,0,500000000,0,2000000000,0,,0,0,,0,0,0,0,0,0,0,0,0,0,0
+}
+
+func TestTableCSV(t *testing.T) {
+	var b strings.Builder
+	if err := text.TableCSV(&b, phases().Table()); err != nil {
+		t.Fatal(err)
+	}
+	const want = `window,start_ns,wall_ns,group,kind,goroutines,share_ns,running_ns,lost_ns,parallelism,self_parallelism,runnable_ns,blocked_ns,starts,gc-work,gc-time,gc-width,gc-assists,gc-cycles,gc-pauses,waiting_chan-receive_ns,waiting_gc_ns,waiting_mutex_ns,waiting_sleep_ns,waiting_wait-group_ns
+0,0,2000000000,runtime.gcBgMarkWorker,gc,4,500000000,1000000000,1000000000,2,,0,20000000000,,,,,,,,0,20000000000,0,0,0
+0,0,2000000000,main.main,application,1,1500000000,1500000000,4500000000,1,1,0,4000000000,,,,,,,,0,0,0,0,4000000000
+1,2000000000,2000000000,example.com/sorter.(*Pool).worker,application,1600,2000000000,8000000000,0,4,3.9,4000000000,23000000000,,0,0,0,0,0,0,20000000000,0,2000000000,1000000000,0
+2,4000000000,1500000000,example.com/sorter.(*Pool).worker,application,1600,1000000000,4000000000,0,4,3.9,4000000000,23000000000,,0,0,0,0,0,0,20000000000,0,2000000000,1000000000,0
+2,4000000000,1500000000,[idle],idle,0,500000000,0,2000000000,0,,0,0,,0,0,0,0,0,0,0,0,0,0,0
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
 }
 
 func write(t testing.TB, g *bottle.Graph, opt text.Options) string {

@@ -37,21 +37,40 @@ func view() *chart.Screen {
 }
 
 func ExampleWriteTop() {
-	if err := text.WriteTop(os.Stdout, view(), text.Options{Width: 110}); err != nil {
+	if err := text.WriteTop(os.Stdout, view(), text.Options{Width: 96}); err != nil {
 		panic(err)
 	}
 	// Output:
-	// bottleneck top: http://localhost:6060/debug/bottleneck/                                    14:03:22  every 1 s
+	// bottleneck top: http://localhost:6060/debug/bottleneck/                      14:03:22  every 1 s
 	// 5.5 s seen   mean parallelism 2.64   GOMAXPROCS 4   idle 9%
 	// waiting for locks: 2.36 goroutines
 	// * lost: 34% of the capacity
 	//
-	//   group                        share   lost  trend  parallel  running  runnable  blocked  blocked on
-	// * main.main                    18.2%  20.5%  -9.1%      1.00     0.18      0.00     0.73  wait-group 100%
-	//   runtime.gcBgMarkWorker (gc)   9.1%   4.5%             2.00     0.18      0.00     3.64  gc 100%
-	//   main.(*cache).get             9.1%   0.0%  +9.1%      1.00     0.09      0.00     2.00  mutex 100%
-	//   signal.loop                   0.0%   0.0%                      0.00      0.00     0.91  syscall 100%
-	//   sorter.(*Pool).worker        54.5%   0.0%             4.00     2.18      0.73     4.18  chan-receive 87%
+	//   group                       share   lost  trend  parallel  running  runnable  blocked on
+	// * main.main                   18.2%  20.5%  -9.1%      1.00     0.18      0.00  wait-group 100%
+	//   runtime.gcBg…rkWorker (gc)   9.1%   4.5%             2.00     0.18      0.00  gc 100%
+	//   main.(*cache).get            9.1%   0.0%  +9.1%      1.00     0.09      0.00  mutex 100%
+	//   signal.loop                  0.0%   0.0%                      0.00      0.00  syscall 100%
+	//   sorter.(*Pool).worker       54.5%   0.0%             4.00     2.18      0.73  chan-receive 87%
+	// No room for: blocked.
+}
+
+func TestTopWide(t *testing.T) {
+	const want = `bottleneck top: http://localhost:6060/debug/bottleneck/                                    14:03:22  every 1 s
+5.5 s seen   mean parallelism 2.64   GOMAXPROCS 4   idle 9%
+waiting for locks: 2.36 goroutines
+* lost: 34% of the capacity
+
+  group                        share   lost  trend  parallel  running  runnable  blocked  blocked on
+* main.main                    18.2%  20.5%  -9.1%      1.00     0.18      0.00     0.73  wait-group 100%
+  runtime.gcBgMarkWorker (gc)   9.1%   4.5%             2.00     0.18      0.00     3.64  gc 100%
+  main.(*cache).get             9.1%   0.0%  +9.1%      1.00     0.09      0.00     2.00  mutex 100%
+  signal.loop                   0.0%   0.0%                      0.00      0.00     0.91  syscall 100%
+  sorter.(*Pool).worker        54.5%   0.0%             4.00     2.18      0.73     4.18  chan-receive 87%
+`
+	if got := top(t, view(), text.Options{Width: 110}); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
 }
 
 func top(t *testing.T, v *chart.Screen, opt text.Options) string {
