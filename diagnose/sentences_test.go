@@ -528,8 +528,8 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{turn("main.take", "main.take", time.Second)}, boxes: []bottle.Box{box("main.take", 3, time.Second, 1)}, change: goroutines("main.take", 3, 333*ms),
 			sentence: "The 3 goroutines of main.take ran one at a time, and the other processors had nothing to do: 50% of the capacity.",
 			advice:   "They wait for each other: have more items or requests under way at a time, so that each works on another one."},
-		// Two goroutines that take turns, and a third processor. Long turns are work, and short ones
-		// are waking.
+		// Two goroutines that take turns, and a third processor. Long turns are work, and short
+		// ones are waking.
 		{rows: []ledger.Row{turn("main.take", "main.work", 300*ms), turn("main.work", "main.take", 280*ms), {Category: ledger.NoWork, Beside: "main.take", Time: 400 * ms, Count: 1}, {Category: ledger.NoWork, Beside: "main.work", Time: 400 * ms, Count: 1}, ran("main.take", 280*ms, 9), ran("main.work", 300*ms, 9)},
 			boxes:    []bottle.Box{box("main.take", 1, 280*ms, 1), box("main.work", 1, 300*ms, 1)},
 			change:   func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 3, 3*time.Second },
