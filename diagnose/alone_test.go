@@ -1315,17 +1315,70 @@ func TestTinyGoroutinesThatHandOver(t *testing.T) {
 func TestTinyGoroutinesWhoseStarterWaits(t *testing.T) {
 	const ms = time.Millisecond
 	at := placeOf("main.start", 7)
-	r := (&made{
-		rows: []ledger.Row{{Category: ledger.Scheduler, Group: "main.start", Site: placeOf("main.start", 6), Wait: "chan-send", Waker: "main.sort", Time: 200 * ms, Count: 90_000},
-			{Category: ledger.Scheduler, Group: "main.sort", Site: at, Wait: "created", Waker: "main.start", WakerSite: at, Time: 300 * ms, Count: 100_000},
-			{Category: ledger.Idle, Group: "main.sort", Site: at, Wait: "created", Waker: "main.start", WakerSite: at, Beside: "main.start", Time: 100 * ms, Count: 100},
-			{Category: ledger.Code, Group: "main.sort", Site: placeOf("main.sort", 9), Time: 500 * ms, Count: 100_000}, {Category: ledger.Code, Group: "main.start", Site: at, Time: 900 * ms, Count: 90_000}},
-		boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.sort", Goroutines: 110_000, Running: 500 * ms, SelfParallelism: 1}, {Kind: bottle.Application, Group: "main.start", Goroutines: 1, Running: 900 * ms, SelfParallelism: 1}},
-	}).results(t)
-	r.Ledger.Born = 110_000
-	for _, f := range diagnose.New(r).Findings {
-		if f.Kind == diagnose.Switching || f.Kind == diagnose.Serial || f.Kind == diagnose.Tiny && f.Lost != 600*ms {
-			t.Errorf("%s of %v: %s", f.Kind, f.Lost, f.Title)
+	for _, waited := range []time.Duration{200 * ms, 600 * ms} {
+		r := (&made{
+			rows: []ledger.Row{{Category: ledger.Scheduler, Group: "main.start", Site: placeOf("main.start", 6), Wait: "chan-send", Waker: "main.sort", Time: waited, Count: 90_000},
+				{Category: ledger.Scheduler, Group: "main.sort", Site: at, Wait: "created", Waker: "main.start", WakerSite: at, Time: 300 * ms, Count: 100_000},
+				{Category: ledger.Idle, Group: "main.sort", Site: at, Wait: "created", Waker: "main.start", WakerSite: at, Beside: "main.start", Time: 100 * ms, Count: 100},
+				{Category: ledger.Code, Group: "main.sort", Site: placeOf("main.sort", 9), Time: 500 * ms, Count: 100_000}, {Category: ledger.Code, Group: "main.start", Site: at, Time: 500 * ms, Count: 90_000}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.sort", Goroutines: 110_000, Running: 500 * ms, SelfParallelism: 1}, {Kind: bottle.Application, Group: "main.start", Goroutines: 1, Running: 900 * ms, SelfParallelism: 1}},
+		}).results(t)
+		r.Ledger.Born = 110_000
+		for _, f := range diagnose.New(r).Findings {
+			if f.Kind == diagnose.HandOver || f.Kind == diagnose.Switching || f.Kind == diagnose.Serial || f.Kind == diagnose.Tiny && f.Lost != 400*ms+waited {
+				t.Errorf("waited for %v: %s of %v: %s", waited, f.Kind, f.Lost, f.Title)
+			}
+		}
+	}
+}
+
+// Each hand-over to a goroutine that is locked to a thread wakes that. It takes longer than others
+// then, and so do the pieces of work.
+func TestPiecesOnAThread(t *testing.T) {
+	for pinned, want := range map[string]string{"main.gl": diagnose.HandOver, "main.other": diagnose.Serial} {
+		r := (&made{
+			rows:  []ledger.Row{{Category: ledger.Code, Group: "main.gl", Site: placeOf("main.gl", 7), Time: time.Second, Count: 100_000}, {Category: ledger.Idle, Group: "main.main", Wait: "chan-receive", Beside: "main.gl", Time: time.Second, Count: 100_000}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.gl", Goroutines: 1, Running: time.Second}},
+			waits: []contention.Wait{{Kind: contention.ChanReceiveKind, Waiter: contention.Party{Group: "main.gl", Stack: stackOf("main.gl", 7)}, Contentions: 100_000, Parks: 100_000}},
+		}).results(t)
+		r.Ledger.Pinned = []string{pinned}
+		if f := diagnose.New(r).Findings[0]; f.Kind != want {
+			t.Errorf("%s is locked: %s: %s", pinned, f.Kind, f.Title)
+		}
+	}
+}
+
+// A handler that sleeps keeps its client waiting, though it wakes no goroutine.
+func TestHandlerThatSleeps(t *testing.T) {
+	const ms, serve = time.Millisecond, "net/http.(*conn).serve"
+	for start, want := range map[string]string{serve: diagnose.Sleep, "main.main": diagnose.NoWork} {
+		read := timeline.Place{Func: "net/http.(*connReader).Read", File: "/go/src/net/http/server.go", Line: 7}
+		f := diagnose.New((&made{
+			rows: []ledger.Row{{Category: ledger.Outside, Group: "main.handle", Site: placeOf("main.handle", 9), Wait: "sleep", Beside: ledger.None, Time: 1600 * ms, Count: 90},
+				{Category: ledger.Outside, Group: serve + " (reading)", Site: read, Wait: "network", Beside: ledger.None, Time: 300 * ms, Count: 90}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: serve, Goroutines: 1}, {Kind: bottle.Application, Group: "main.handle", Starts: []string{start}, Goroutines: 1},
+				{Kind: bottle.Application, Group: serve + " (reading)", Starts: []string{serve}, Goroutines: 1, Waiting: map[string]time.Duration{"network": 900 * ms}}},
+			waits: []contention.Wait{{Kind: contention.SleepKind, Waiter: contention.Party{Group: "main.handle", Stack: stackOf("main.handle", 9)}, Contentions: 90}},
+		}).results(t)).Findings[0]
+		if f.Kind != want {
+			t.Errorf("started by %s: %s: %s", start, f.Kind, f.Title)
+		}
+	}
+}
+
+// More goroutines sleep between the lines of a lock than wait for it if they have released it.
+func TestMoreSleepThanWaitForTheLock(t *testing.T) {
+	const ms = time.Millisecond
+	for slept, want := range map[time.Duration]time.Duration{2 * time.Second: 1700 * ms, 9 * time.Second: 1300 * ms} {
+		wait := contention.Wait{Kind: contention.MutexKind, Waiter: contention.Party{Group: "main.take", Stack: stackOf("main.take", 3)}, Owner: contention.Party{Group: "main.take", Stack: stackOf("main.take", 9)}, Waited: 3 * time.Second, Blamed: 3 * time.Second, Contentions: 9}
+		f := diagnose.New((&made{
+			rows: []ledger.Row{{Category: ledger.Idle, Group: "main.take", Site: placeOf("main.take", 3), Wait: "mutex", Waker: "main.take", WakerSite: placeOf("main.take", 9), Beside: "main.take", Time: 400 * ms, Count: 9},
+				{Category: ledger.Outside, Group: "main.take", Site: placeOf("main.take", 5), Wait: "sleep", Beside: ledger.None, Time: 1300 * ms, Count: 9}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 20, Running: 100 * ms, Sites: map[string][]bottle.Site{"sleep": {{Func: "main.take", File: "/src/main.go", Line: 5, Time: slept}}}}},
+			waits: []contention.Wait{wait}, pairs: []contention.Wait{wait},
+		}).results(t)).Findings[0]
+		if f.Lost != want {
+			t.Errorf("slept for %v: %s of %v: %s", slept, f.Kind, f.Lost, f.Title)
 		}
 	}
 }
@@ -1798,6 +1851,19 @@ func TestStoppingTheTracerIsNoWork(t *testing.T) {
 		if i := slices.IndexFunc(found, func(f verdict.Finding) bool { return f.Kind != diagnose.Saturated }); found[i].Kind != first {
 			t.Errorf("%v without a place: %s: %s", nameless, found[i].Kind, found[i].Title)
 		}
+	}
+}
+
+// A goroutine of the tracer that runs alone is a cost of the measurement. Without it, the collector's
+// workers have no less to do.
+func TestTracerAlone(t *testing.T) {
+	r := (&made{
+		rows: []ledger.Row{{Category: ledger.Idle, Beside: "runtime/trace.write", Time: time.Second, Count: 1},
+			{Category: ledger.GCWorker, Group: "GC (idle)", Time: 400 * time.Millisecond, Count: 9}},
+		boxes: []bottle.Box{{Kind: bottle.Tracer, Group: "runtime/trace.write", Goroutines: 1}},
+	}).results(t)
+	if f := diagnose.New(r).Findings[0]; f.Kind != diagnose.Tracing || f.Gain != 2 {
+		t.Errorf("%s: %s, a gain of %v", f.Kind, f.Title, f.Gain)
 	}
 }
 

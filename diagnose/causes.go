@@ -636,10 +636,11 @@ func (d *diagnosis) mergePieces() {
 	}
 	for _, c := range d.causes {
 		if c.kind == Serial && c.lost < time.Duration(c.count)*shortRunning {
-			if _, tiny := d.tinyPiece(c.name); tiny {
+			locked := slices.Contains(d.l.Pinned, c.name) // to a thread, which each hand-over has to wake
+			if piece, tiny := d.tinyPiece(c.name); tiny || locked && piece > 0 && piece < shortRunning {
 				alone = append(alone, c)
 				sum += c.lost
-				pinned = pinned || slices.Contains(d.l.Pinned, c.name)
+				pinned = pinned || locked
 			}
 		}
 	}
@@ -674,7 +675,12 @@ func (d *diagnosis) mergePieces() {
 			continue
 		}
 		largest := &d.l.Rows[c.rows[0]]
-		if starts := d.startsOf(d.called(largest.Group)); starts != nil && starts.lost > c.lost && (c.kind == HandOver || c.lost < starts.lost/2 && largest.Wait == timeline.WaitCreated.String() && d.startedBy[largest.Group][c.name]) {
+		starts := d.startsOf(d.called(largest.Group))
+		switch {
+		case starts == nil:
+		case c.kind == HandOver:
+			starts.takeIf(c, d.l, func(r *ledger.Row) bool { return d.startsOf(d.called(r.Group)) == starts })
+		case c.lost < starts.lost/2 && largest.Wait == timeline.WaitCreated.String() && d.startedBy[largest.Group][c.name]:
 			starts.take(c)
 		}
 	}
@@ -800,8 +806,8 @@ func (d *diagnosis) mergeHeld() {
 }
 
 // mergeWithin adds to a lock what goroutines wait for between the lines where they acquire and
-// release it, if others waited for the lock for as long. The trace may not show that they had
-// it, because a lock that is free is acquired without an event.
+// release it, if others waited for the lock for as long. The trace may not show that they had it,
+// because a lock that is free is acquired without an event; more do than wait for it if they had not.
 func (d *diagnosis) mergeWithin() {
 	for _, lock := range d.causes {
 		row := d.lockRow(lock.place)
@@ -819,7 +825,7 @@ func (d *diagnosis) mergeWithin() {
 					within += r.Time
 				}
 			}
-			if within > c.lost/2 && row.Waited*time.Duration(d.l.Procs) >= c.lost {
+			if within > c.lost/2 && row.Waited*time.Duration(d.l.Procs) >= c.lost && d.atATime(c) <= ratio(row.Waited, d.l.Wall) {
 				lock.inside = append(lock.inside, inside{kind: c.kind, place: c.place})
 				lock.take(c)
 			}
@@ -1041,6 +1047,11 @@ func (d *diagnosis) isBackground(c *cause) bool {
 	}
 	if ran >= d.l.Capacity/100 || d.Contention == nil || d.windowed() {
 		return false
+	}
+	for name, b := range d.boxes { // they answer others, over connections
+		if b.Waiting[timeline.WaitNetwork.String()] > 0 && slices.ContainsFunc(slices.Collect(maps.Keys(groups)), func(g string) bool { return d.starts(g) == d.starts(name) }) {
+			return false
+		}
 	}
 	for i := range d.Contention.Waits {
 		if w := &d.Contention.Waits[i]; groups[d.called(w.Waiter.Group)] {
@@ -1318,6 +1329,9 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	case (r.Wait == timeline.WaitWaitGroup.String() || strings.HasPrefix(r.Site.Func, "testing.") || d.barriers[r.Site] && r.Group == ran) && d.isGroup(ran) && d.boxes[ran].Goroutines >= d.l.Procs && !d.oneAtATime(ran):
 		return key{kind: Imbalance, place: r.Site, name: ran}, true
 	}
+	if d.isTracer(ran) {
+		return key{kind: Tracing}, true
+	}
 	if isFinalizer(ran) {
 		return key{kind: Runtime}, true
 	}
@@ -1385,6 +1399,11 @@ func (d *diagnosis) stopsTracing(ran string, idle time.Duration) bool {
 	b := d.boxes[ran]
 	placed := func(i int) bool { return d.l.Rows[i].Site.Func != "" }
 	return b != nil && b.Goroutines == 1 && !d.Window && slices.ContainsFunc(d.code[ran], placed) && idle > 2*timeSlice*time.Duration(d.l.Procs-1) && d.ran[ran].nameless >= idle/time.Duration(max(d.l.Procs-1, 1))*9/10
+}
+
+// isTracer reports whether a group of goroutines is the tracer's.
+func (d *diagnosis) isTracer(group string) bool {
+	return d.Graph != nil && slices.ContainsFunc(d.Graph.Boxes, func(b bottle.Box) bool { return b.Kind == bottle.Tracer && b.Group == group })
 }
 
 // timeSlice is the time after which the runtime preempts a goroutine.

@@ -347,7 +347,10 @@ func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
 		without(f, "these waits", "if C code then runs at the same time, which takes no processor for long")
 		return
 	}
-	rest, basis := d.l.Capacity-c.lost-d.idleCollector(), boundBasis
+	rest, basis := d.l.Capacity-c.lost, boundBasis
+	if c.kind != Tracing && c.kind != Runtime { // these offer the collector's processors no work
+		rest -= d.idleCollector()
+	}
 	if less, calls := d.overlapped(c); less > 0 && rest-less > c.lost/2 {
 		without(f, "these waits", "if goroutines then run at the same time")
 		return
