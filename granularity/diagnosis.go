@@ -585,7 +585,7 @@ func (v *verdict) occupation() {
 	c := v.c
 	workers, all := min(uint64(c.Workers), v.p.allProcs()), c.ActiveShare*float64(v.p.Wall)
 	if workers == 0 && v.utilization < fullUtilization && v.underWay() > 0 && c.Tasks > 1 {
-		v.because("on average %.2g of them were under way at a time, while any was", v.underWay())
+		v.because("on average %.2g under way at a time, while any was", v.underWay())
 	}
 	if workers < 2 || v.instances() > 1 || v.lost > 1-busyWorkers {
 		return

@@ -620,7 +620,7 @@ func TestReasonsOfATrace(t *testing.T) {
 		{1000, 1800 * time.Microsecond, 500 * time.Millisecond, 0.95, "they were off the processor for 100 % of their time: 98 % waiting for a processor, and the rest blocked"},
 		{1000, 900 * time.Microsecond, 100 * time.Microsecond, 0.6, "they were off the processor for 10 % of their time: 10 % waiting for a processor, and the rest blocked"},
 		{1000, 1800 * time.Microsecond, 0, 0.95, "the processors were used to 95 % while they were under way"},
-		{100, 9 * time.Millisecond, 0, 0.6, "on average 0.9 of them were under way at a time, while any was"},
+		{100, 9 * time.Millisecond, 0, 0.6, "on average 0.9 under way at a time, while any was"},
 	} {
 		p := &Profile{Source: SourceTrace, Accuracy: "upper-bound", Of: OfGoroutines, Wall: time.Second, Procs: 2,
 			Run: Sample{Wall: time.Second, CPU: time.Duration(2e9 * test.used), Utilization: test.used}}

@@ -218,7 +218,7 @@ func TestUnits(t *testing.T) {
 		people, machine string
 	}{
 		{result.Duration, result.Int(1500 * time.Microsecond), "1.5 ms", "1500000"},
-		{result.Bytes, result.Int(35_200_000), "35.2MB", "35200000"},
+		{result.Bytes, result.Int(35_200_000), "35.2 MB", "35200000"},
 		{result.Count, result.Int(1371), "1,371", "1371"},
 		{result.Cycles, result.Int(2110), "2.11k", "2110"},
 		{result.Ratio, result.Float(.2719), "27.2%", "0.2719"},

@@ -39,7 +39,7 @@ func (u Unit) Format(v Value) string {
 	case Duration:
 		return format.Duration(time.Duration(v.Int))
 	case Bytes:
-		return format.Quantity(float64(v.Int)) + "B"
+		return format.Of(float64(v.Int), "B")
 	case Count:
 		return format.Count(v.Int)
 	case Cycles:

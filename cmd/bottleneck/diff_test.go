@@ -43,7 +43,7 @@ func TestDiff(t *testing.T) {
 
 	bottleneck("diff", computeTrace, mutexTrace).want(t, exitOK, "work.mutexWorker", "")
 	bottleneck("diff", graph, mutexTrace).want(t, exitOK, "work.mutexWorker", "")
-	bottleneck("diff", graph, computeTrace).want(t, exitOK, "changed by less than", "")
+	bottleneck("diff", graph, computeTrace).want(t, exitOK, " all\n", "")
 	bottleneck("diff", stack, other).want(t, exitOK, "speed-up ", "")
 
 	dir := t.TempDir()
@@ -243,7 +243,7 @@ func asJSON(t *testing.T, name string, v any) string {
 func TestDiffContention(t *testing.T) {
 	before, after := contentionProfile(t, "a.json", 100, 101*time.Millisecond), contentionProfile(t, "b.json", 300, 201*time.Millisecond)
 	out := bottleneck("diff", before, after)
-	for _, want := range []string{"waited ", "3.00x", "mutex  lru.Cache", "main.janitor", "100 ms  200 ms  +100 ms", "1 row changed by less"} {
+	for _, want := range []string{"waited ", "3.00x", "mutex  lru.Cache", "main.janitor", "100 ms  200 ms  +100 ms", " all\n"} {
 		if !strings.Contains(out.out, want) {
 			t.Errorf("no %q in\n%s%s", want, out.out, out.err)
 		}

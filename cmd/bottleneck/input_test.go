@@ -116,6 +116,7 @@ func TestInputErrors(t *testing.T) {
 		want string
 	}{
 		{filepath.Join(dir, "missing"), "missing: no such file"},
+		{"localhost:6060/debug/pprof/trace", "trace: no such file or directory; a URL begins with http://"},
 		{dir, "is a directory"},
 		{temporary(t, "empty", nil), "empty: it is empty"},
 		{temporary(t, "text", []byte("hello\nworld and more")), `not a Go execution trace: it begins with "hello`},

@@ -132,7 +132,7 @@ func TestEmptyRecording(t *testing.T) {
 	}
 	var errs bytes.Buffer
 	longest, err := f.keep(stdio{err: &errs}, from)
-	if want := filepath.Join(f.dir, "app.1.trace"); err != nil || longest != want || !strings.Contains(errs.String(), "recorded "+want+", 0B") {
+	if want := filepath.Join(f.dir, "app.1.trace"); err != nil || longest != want || !strings.Contains(errs.String(), "recorded "+want+", 0 B") {
 		t.Errorf("%q, %v, %q; want %q", longest, err, &errs, want)
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 // DrawContention lays out the waits of goroutines for each other. The waiting groups of goroutines
 // are on the left and the owners on the right, as tall as their time. Between them are flows in the
-// color of the owner. A group that waits for itself is on both sides. Hand-off and
-// unattributed time are on the right, too, in gray. Options.Top is the number of groups on either
+// color of the owner. A group that waits for itself is on both sides. Hand-off, waits for the
+// network or a time, and unattributed time are on the right, too, in gray. Options.Top is the number of groups on either
 // side; the rest is folded into one. 0 means those with at least a hundredth of the time, but at
 // most 15.
 func DrawContention(p *contention.Profile, opt Options) (*Drawing, error) {
@@ -64,20 +64,21 @@ type flow struct {
 const mostGroups = 15
 
 func newFlowModel(p *contention.Profile, opt Options) (*flowModel, error) {
-	byWaiter, err := p.Aggregate(contention.ByWaiterGroup, contention.ByOwnerGroup)
+	byWaiter, err := p.Aggregate(contention.ByWaiterGroup, contention.ByOwnerGroup, contention.ByKind)
 	if err != nil {
 		return nil, err
 	}
-	byOwner, err := p.Aggregate(contention.ByOwnerGroup)
+	byOwner, err := p.Aggregate(contention.ByOwnerGroup, contention.ByKind)
 	if err != nil {
 		return nil, err
 	}
+	byOwner.Children = splitOutside(byOwner.Children)
 	m := &flowModel{opt: opt, p: p, whole: byWaiter.Waited}
 	names := shortGroups(byWaiter, byOwner)
 	left, right := m.fold(byWaiter, names), m.fold(byOwner, names)
 	flows := map[[2]*flowNode]*flow{}
 	for _, w := range byWaiter.Children {
-		for _, o := range w.Children {
+		for _, o := range splitOutside(w.Children) {
 			if o.Waited == 0 {
 				continue
 			}
@@ -118,6 +119,27 @@ func newFlowModel(p *contention.Profile, opt Options) (*flowModel, error) {
 	return m, nil
 }
 
+// outsideKeys replace [contention.UnattributedKey] for waits that no goroutine ends.
+var outsideKeys = []string{"[" + contention.NetworkKind + "]", "[" + contention.SleepKind + "]"}
+
+// splitOutside moves waits for the network and for a time from the unattributed time of owners to
+// owners of their own.
+func splitOutside(owners []*contention.Tree) (out []*contention.Tree) {
+	for _, o := range owners {
+		rest := *o
+		for _, kind := range o.Children {
+			if key := "[" + kind.Key + "]"; o.Key == contention.UnattributedKey && slices.Contains(outsideKeys, key) {
+				part := *kind
+				part.Key = key
+				rest.Waited -= part.Waited
+				out = append(out, &part)
+			}
+		}
+		out = append(out, &rest)
+	}
+	return out
+}
+
 // shortGroups shortens the names of groups while they stay distinct.
 func shortGroups(trees ...*contention.Tree) map[string]string {
 	short := map[string]string{}
@@ -151,10 +173,10 @@ func (m *flowModel) fold(t *contention.Tree, names map[string]string) map[string
 	for _, c := range t.Children {
 		switch {
 		case c.Waited == 0: // ready for a processor, after a wait
-		case c.Key == contention.HandOffKey || c.Key == contention.UnattributedKey:
-			fill := runtimeColors[0]
-			if c.Key == contention.UnattributedKey {
-				fill = tracerColors[0]
+		case c.Key == contention.HandOffKey || c.Key == contention.UnattributedKey || slices.Contains(outsideKeys, c.Key):
+			fill := tracerColors[0]
+			if c.Key == contention.HandOffKey {
+				fill = runtimeColors[0]
 			}
 			nodes[c.Key] = &flowNode{name: strings.Trim(c.Key, "[]"), full: c.Key, last: true, hatched: true, fill: fill}
 		case single < top && c.Waited >= least:

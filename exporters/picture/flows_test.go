@@ -192,6 +192,24 @@ func TestFlowContent(t *testing.T) {
 	}
 }
 
+// Waits for the network and for a time have no owner by their nature, so they are not called
+// unattributed.
+func TestFlowsOutside(t *testing.T) {
+	p := flowsOf("main.a", contention.UnattributedKey, 60*ms, "main.a", contention.UnattributedKey, 30*ms, "main.b", contention.UnattributedKey, 10*ms)
+	p.Waits[0].Kind, p.Waits[1].Kind = contention.SleepKind, contention.NetworkKind
+	m, err := newFlowModel(p, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range m.owners {
+		got = append(got, fmt.Sprint(n.name, " ", n.time))
+	}
+	if want := "sleep 60ms, network 30ms, unattributed 10ms"; strings.Join(got, ", ") != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestFlowsOfATraceAreBlockedTime: the time for which waiters were ready afterwards is not
 // included, so the picture does not use the word "waited".
 func TestFlowsOfATraceAreBlockedTime(t *testing.T) {

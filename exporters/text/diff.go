@@ -16,7 +16,7 @@ import (
 
 // WriteDiff writes the changes from one result to another: the totals that are not 0 in both, and
 // tables of changes, such as [bottle.Changes]. Rows whose first number changed by less than a
-// thousandth of the sum are only counted. The error is that of w.
+// thousandth of the sum are summed in one row. The error is that of w.
 func WriteDiff[T any](w io.Writer, before, after *T, totals []result.Column[T], warnings []string, opt Options, tables ...*result.Table) error {
 	whole := []*result.Table{result.New(totals, []T{*before}, 0), result.New(totals, []T{*after}, 0)}
 	opt, st := opt.withDefaults()
@@ -24,29 +24,29 @@ func WriteDiff[T any](w io.Writer, before, after *T, totals []result.Column[T], 
 	writeTotals(&b, []string{"before", "after"}, whole, st)
 	for _, t := range tables {
 		t.Title = ""
-		u, all, least := t.Columns[0].Unit, t.Rows, 0.0
-		for _, row := range append(slices.Clip(all), t.Total()) {
+		u, least := t.Columns[0].Unit, 0.0
+		for _, row := range append(slices.Clip(t.Rows), t.Total()) {
 			least = max(least, math.Abs(u.Number(row[0])), math.Abs(u.Number(row[1])))
 		}
 		if least /= 1000; u.Whole() {
 			least = math.Floor(least)
 		}
-		t.Rows = nil
-		for i, row := range all {
+		var large, small [][]result.Value
+		for i, row := range t.Rows {
 			if i == 0 || !row[0].Known || !row[1].Known || math.Abs(u.Number(row[2])) >= least {
-				t.Rows = append(t.Rows, row)
+				large = append(large, row)
+			} else {
+				small = append(small, row)
 			}
+		}
+		t.Rows = append(large, small...)
+		opt := opt
+		if opt.Top == 0 || opt.Top > len(large) {
+			opt.Top = len(large)
 		}
 		b.WriteByte('\n')
 		if err := WriteTable(&b, t, opt); err != nil {
 			return err
-		}
-		if same := len(all) - len(t.Rows); same > 0 {
-			small := strconv.FormatFloat(least, 'g', 2, 64)
-			if u.Whole() {
-				small = u.Format(result.Int(int64(least)))
-			}
-			b.WriteString(st.paintLines(dim, wrap(format.Plural(same, "row", "rows")+" changed by less than "+small+".", opt.Width, 0)) + "\n")
 		}
 	}
 	return emit(w, b.String()+st.warnings(warnings, opt.Width))

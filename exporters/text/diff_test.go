@@ -3,6 +3,8 @@ package text
 import (
 	"bytes"
 	"io"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,9 +37,9 @@ wall time          1 s  1.2 s   1.20x
 share before   after   change  lost before  after   change        group       kind
       150 ms  400 ms  +250 ms       450 ms  1.2 s  +750 ms        main.merge  application
        50 ms     0 s   -50 ms       200 ms    0 s  -200 ms  gone  main.old    application
-      200 ms  400 ms  +200 ms       650 ms  1.2 s  +550 ms        all
+      800 ms  800 ms      0 s          0 s    0 s      0 s        main.work   application
+         1 s   1.2 s  +200 ms       650 ms  1.2 s  +550 ms        all
 No room for: parallelism.
-1 row changed by less than 1.2 ms.
 `
 	var b bytes.Buffer
 	if err := graphDiff(&b, before, after); err != nil || b.String() != want {
@@ -52,6 +54,24 @@ No room for: parallelism.
 	}
 }
 
+// The last row is the sum of all rows, also of those that hardly changed.
+func TestDiffSumsAllRows(t *testing.T) {
+	var same []bottle.Box
+	for _, name := range []string{"main.a", "main.b", "main.c"} {
+		same = append(same, bottle.Box{Group: name, Kind: bottle.Application, Share: 100 * time.Millisecond, Running: 100 * time.Millisecond, Parallelism: 1})
+	}
+	before, after := diffGraph(1000, 600, 100, same...), diffGraph(1200, 600, 300, same...)
+	for top, others := range map[int]string{0: "4 others", 1: "4 others", -1: "main.c "} {
+		var b bytes.Buffer
+		if err := WriteDiff(&b, before, after, bottle.Summary(), nil, Options{Top: top}, bottle.Changes(before, after)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), others) || !regexp.MustCompile(`\n +1 s +1\.2 s +\+200 ms .* all\n`).MatchString(b.String()) {
+			t.Errorf("-top %d: rows do not sum to the wall time:\n%s", top, b.String())
+		}
+	}
+}
+
 func TestStackDiff(t *testing.T) {
 	before := aStack(2, 1.25, map[speedup.Component]float64{speedup.SyncMutex: 0.75})
 	after := aStack(2, 1.75, map[speedup.Component]float64{speedup.SyncMutex: 0.125, speedup.Imbalance: 0.125})
@@ -63,7 +83,7 @@ part of N before  after  change         component
             0.75   0.12   -0.62         sync-mutex
             1.25   1.75   +0.50         speedup
                    0.12          added  imbalance
-1 row changed by less than 0.0018.
+            0.00   0.00    0.00         remainder
 `
 	var b bytes.Buffer
 	if err := WriteDiff(&b, before, after, speedup.Summary(), nil, Options{}, speedup.Changes(before, after)); err != nil || b.String() != want {

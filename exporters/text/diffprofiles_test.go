@@ -42,9 +42,9 @@ time before   after   change  waits before  after  change  kind
 time before   after   change         kind   lock       waiter       owner
      100 ms  300 ms  +200 ms         mutex  lru.Cache  main.worker  main.janitor
         0 s   20 ms   +20 ms  added  mutex  lru.Cache  main.worker  [unattributed]
-     100 ms  320 ms  +220 ms         all
+      10 ms   10 ms      0 s         mutex  lru.Cache  main.worker  [hand-off]
+     110 ms  330 ms  +220 ms         all
 No room for: contentions.
-1 row changed by less than 330 µs.
 `
 	var b bytes.Buffer
 	diff := func(w io.Writer, before, after *contention.Profile) error {

@@ -39,19 +39,20 @@ type tasksText struct {
 	style   style
 	classes []*granularity.Class
 	names   []string // display names
-	more    int      // number of omitted classes
 	b       strings.Builder
 }
 
 // choose selects the classes with the largest sums, and shortens their names.
 func (t *tasksText) choose() {
 	top := t.opt.top(15, len(t.p.Classes))
+	if top == len(t.p.Classes)-1 {
+		top++ // as [result.Table.Top]
+	}
 	var full []string
 	for i := range t.p.Classes[:top] {
 		t.classes = append(t.classes, &t.p.Classes[i])
 		full = append(full, t.p.Classes[i].Name)
 	}
-	t.more = len(t.p.Classes) - top
 	for _, name := range format.Funcs(full) {
 		t.names = append(t.names, label(name))
 	}
@@ -99,12 +100,7 @@ func (t *tasksText) table() {
 		s = "Granularity in running time."
 	}
 	s += " Blocked: off the processor."
-	table := t.p.ClassTable(t.p.ByTime())
-	table.Rows = table.Rows[:len(t.classes)]
-	writeRows(&t.b, table, 0, t.opt.Width, t.style)
-	if t.more > 0 {
-		s = format.Plural(t.more, "smaller class is", "smaller classes are") + " not shown. " + s
-	}
+	writeRows(&t.b, t.p.ClassTable(t.p.ByTime()), len(t.classes), t.opt.Width, t.style)
 	t.b.WriteString(t.style.paintLines(dim, wrap(s, t.opt.Width, 0)) + "\n")
 }
 

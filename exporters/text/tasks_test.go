@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"strings"
@@ -81,6 +82,30 @@ func ExampleWriteTasks() {
 	//   70 tasks created at main.main (main.go:3)
 	//   500 tasks submitted at example.com/pmd.queue (queue.go:7)
 	// Warning: 2 call chains did not fit into their table.
+}
+
+// The line of all classes includes those that -top leaves out.
+func TestTasksOfManyClasses(t *testing.T) {
+	p := checks()
+	tiny := p.Classes[1]
+	p.Classes = nil
+	for i := range 9 {
+		tiny.Name = fmt.Sprintf("main.(*Server).handle%d.afterCheckingAllOfIt", i)
+		p.Classes = append(p.Classes, tiny)
+	}
+	var b bytes.Buffer
+	if err := text.WriteTasks(&b, p, text.Options{Top: 4, Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\n5 others ", " 2,850\n", "\nall ", " 5,130\n"} {
+		if table, _, _ := strings.Cut(b.String(), "Granularity in"); !strings.Contains(table, want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	b.Reset()
+	if err := text.WriteTasks(&b, p, text.Options{Top: 8}); err != nil || !strings.Contains(b.String(), "\nmain.(*Server).handle8.afterCheckingAllOfIt: fine\n") {
+		t.Errorf("the class that takes the line of the others is not described: %v\n%s", err, b.String())
+	}
 }
 
 // At every width, no line is too wide and all names are escaped.

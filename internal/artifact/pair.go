@@ -129,6 +129,23 @@ var meanColumns = []result.Column[Compared]{
 	})},
 }
 
+// readable is table with the names of the rows first.
+func (p Pair) readable(d output.Drawing) (*result.Table, error) {
+	t, err := p.table(d)
+	if err != nil {
+		return nil, err
+	}
+	var texts, others []string
+	for _, h := range t.Columns {
+		if h.Unit.IsText() && !h.Note {
+			texts = append(texts, h.Name)
+		} else {
+			others = append(others, h.Name)
+		}
+	}
+	return t.Pick(append(texts, others...)...)
+}
+
 // DiffForms write a pair; pictures exist only for kinds that can be drawn.
 var DiffForms = output.FormsOf(Pair.table, func(p Pair, d output.Drawing) (*picture.Drawing, error) { return p[0].Pairs.Draw(p, d) }, output.Writers[Pair]{
 	"text": func(w io.Writer, p Pair, d output.Drawing) error {
@@ -158,9 +175,9 @@ var DiffForms = output.FormsOf(Pair.table, func(p Pair, d output.Drawing) (*pict
 			}
 			fmt.Fprintln(w)
 		}
-		return output.Via(Pair.table, markdown.Write)(w, p, d)
+		return output.Via(Pair.readable, markdown.Write)(w, p, d)
 	},
-	"html": output.Via(Pair.table, report.WriteTable), // not all kinds have pictures
+	"html": output.Via(Pair.readable, report.WriteTable), // not all kinds have pictures
 })
 
 // pairs compares two results of a kind.

@@ -87,7 +87,7 @@ func TestCapacity(t *testing.T) {
 }
 
 func TestParallelism(t *testing.T) {
-	for p, want := range map[float64]string{0: "0.00", 1: "1.00", 3.844: "3.84", 127.999: "128.00", math.Inf(1): "–", math.Inf(-1): "–"} {
+	for p, want := range map[float64]string{0: "0.00", -0.004: "0.00", 1: "1.00", 3.844: "3.84", 127.999: "128.00", math.Inf(1): "–", math.Inf(-1): "–"} {
 		if got := Parallelism(p); got != want {
 			t.Errorf("Parallelism(%v) = %q, want %q", p, got, want)
 		}

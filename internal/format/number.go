@@ -97,7 +97,11 @@ func Parallelism(p float64) string {
 	if math.IsNaN(p) || math.IsInf(p, 0) {
 		return Unknown
 	}
-	return strconv.FormatFloat(p, 'f', 2, 64)
+	s := strconv.FormatFloat(p, 'f', 2, 64)
+	if s == "-0.00" {
+		return "0.00"
+	}
+	return s
 }
 
 // Number formats a mean or a ratio with three digits or more: "1.08", "29.9", "1,371". NaN and

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -184,6 +185,9 @@ func newInput(label string, open func(ctx context.Context) (io.ReadCloser, error
 func File(name string) *Source {
 	return newInput(name, func(ctx context.Context) (io.ReadCloser, error) {
 		f, err := os.Open(name)
+		if err != nil && IsAddress(name) {
+			return nil, fmt.Errorf("%w; a URL begins with http://", FileError(name, err))
+		}
 		if err != nil {
 			return nil, FileError(name, err)
 		}
@@ -199,6 +203,14 @@ func File(name string) *Source {
 		}
 		return interruptible(ctx, f), nil
 	})
+}
+
+// IsAddress reports whether a name begins like a URL without a scheme, such as localhost:6060/trace.
+func IsAddress(name string) bool {
+	host, _, _ := strings.Cut(name, "/")
+	_, port, err := net.SplitHostPort(host)
+	_, err2 := strconv.ParseUint(port, 10, 16)
+	return err == nil && err2 == nil
 }
 
 // Stdin returns the input from standard input.

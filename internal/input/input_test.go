@@ -44,9 +44,9 @@ func TestURLProgress(t *testing.T) {
 		want  string
 	}{
 		{"http://h/debug/pprof/trace?seconds=5", 2 * time.Second, 0, "fetching http://h/debug/pprof/trace?seconds=5: tracing, 2 of 5 s"},
-		{"http://h/debug/pprof/trace?seconds=5", 2 * time.Second, 1_250_000, "fetching http://h/debug/pprof/trace?seconds=5: tracing, 2 of 5 s, 1.25MB"},
-		{"http://h/debug/pprof/trace?seconds=5", 7 * time.Second, 3e9, "fetching http://h/debug/pprof/trace?seconds=5, 3GB"},
-		{"http://h/trace", time.Second, 2000, "fetching http://h/trace, 2kB"},
+		{"http://h/debug/pprof/trace?seconds=5", 2 * time.Second, 1_250_000, "fetching http://h/debug/pprof/trace?seconds=5: tracing, 2 of 5 s, 1.25 MB"},
+		{"http://h/debug/pprof/trace?seconds=5", 7 * time.Second, 3e9, "fetching http://h/debug/pprof/trace?seconds=5, 3 GB"},
+		{"http://h/trace", time.Second, 2000, "fetching http://h/trace, 2 kB"},
 		{"http://h/trace?seconds=x", time.Second, 0, "fetching http://h/trace?seconds=x"},
 	} {
 		u, err := url.Parse(tt.url)
@@ -67,11 +67,11 @@ func TestMeter(t *testing.T) {
 		t.Errorf("%q before the first byte", got)
 	}
 	m.decoded(5_000_000, -1)
-	if got := m.String(); got != ": 5MB" {
+	if got := m.String(); got != ": 5 MB" {
 		t.Errorf("%q", got)
 	}
 	m.decoded(5_000_000, 20_000_000)
-	if got := m.String(); got != ": 25% of 20MB" {
+	if got := m.String(); got != ": 25% of 20 MB" {
 		t.Errorf("%q", got)
 	}
 }

@@ -47,7 +47,11 @@ var RowForms = FormsOf(func(r Row, d Drawing) (*result.Table, error) {
 })
 
 // GraphForms are the forms of graphs.
-var GraphForms = FormsOf(func(g *bottle.Graph, d Drawing) (*result.Table, error) { return g.Top(d.Top).Groups(), nil },
+var GraphForms = FormsOf(func(g *bottle.Graph, d Drawing) (*result.Table, error) {
+	t := g.Top(d.Top).Groups()
+	t.SortedBy = "lost_ns"
+	return t.By("group", "kind")
+},
 	func(g *bottle.Graph, d Drawing) (*picture.Drawing, error) { return picture.Draw(g, d.Picture()) }, Writers[*bottle.Graph]{
 		"text":  func(w io.Writer, g *bottle.Graph, d Drawing) error { return text.Write(w, g, d.Options) },
 		"json":  func(w io.Writer, g *bottle.Graph, d Drawing) error { return bottle.WriteJSON(w, g.Top(d.Top)) },

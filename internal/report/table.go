@@ -13,7 +13,7 @@ import (
 )
 
 // tableStyle is the style sheet of a table page.
-const tableStyle = `body{font:15px/1.4 system-ui,sans-serif;margin:2em;color-scheme:light dark}` +
+const tableStyle = `body{font:15px/1.4 system-ui,sans-serif;margin:2em;color-scheme:light dark}img{max-width:100%;height:auto}` +
 	`table{border-collapse:collapse}caption{text-align:left;font-weight:bold;padding:.4em 0}` +
 	`th,td{padding:.2em .7em;text-align:left;border-bottom:1px solid #8884}` +
 	`.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}tfoot{font-weight:bold}`
@@ -69,7 +69,7 @@ func tableRow(b *strings.Builder, t *result.Table, row []result.Value) {
 		h, c := &t.Columns[i], &row[i]
 		short, full := "", ""
 		if c.Known {
-			short, full = format.Clean(h.Format(c)), format.Clean(h.Unit.Machine(*c))
+			short, full = format.CleanTo(h.Format(c), format.Cell), format.Clean(h.Unit.Machine(*c))
 		}
 		b.WriteString("<td" + class(h))
 		if full != short {
