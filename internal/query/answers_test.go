@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"math"
 	"testing"
@@ -307,4 +308,10 @@ func TestCanceled(t *testing.T) {
 	if _, err := explorer(t, made(1, 10)).Answer(ctx, Query{Filter: "duration > 1"}); err != context.Canceled {
 		t.Errorf("%v", err)
 	}
+}
+
+// formatNumber formats a number as JSON does.
+func formatNumber(v float64) string {
+	text, _ := json.Marshal(Value(v)) // cannot fail
+	return string(text)
 }

@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -40,22 +41,22 @@ func (e *Explorer) compare(ctx context.Context, metrics []string, a, b []int) ([
 	if len(metrics) == 0 {
 		metrics = e.candidates()
 	}
-	compiled, err := e.compileAll("compare", 200, metrics...)
+	compiled, err := e.compileAll(200, metrics...)
 	if err != nil {
 		return nil, err
 	}
 	out := []comparison{}
-	for _, c := range compiled {
+	for _, m := range compiled {
 		var sides [2]Statistics
 		for i, rows := range [][]int{a, b} {
-			side, err := e.statistics(ctx, c, rows, 1, func(int) int { return 0 }, []string{"deviation"}, false)
+			side, err := e.statistics(ctx, m, rows, 1, first, []string{"deviation"}, false)
 			if err != nil {
 				return nil, err
 			}
 			sides[i] = side[0]
 		}
 		row := compareMeans(sides[0].moments, sides[1].moments)
-		row.Metric, row.Unit, row.A, row.B = c.name, c.unit.String(), sides[0], sides[1]
+		row.Metric, row.Unit, row.A, row.B = m.name, m.unit.String(), sides[0], sides[1]
 		out = append(out, row)
 	}
 	size := func(c comparison) float64 { return math.Abs(float64(c.Standardized)) }
@@ -129,20 +130,20 @@ func newSample(values []float64) *sample {
 // correlate holds the metrics of the set in memory, 16 bytes per row and metric, and computes pairs
 // concurrently.
 func (e *Explorer) correlate(ctx context.Context, texts []string, rows []int) (*correlation, error) {
-	metrics, err := e.compileAll("correlate", 20, texts...)
+	metrics, err := e.compileAll(20, texts...)
 	if err != nil {
 		return nil, err
 	}
 	k := len(metrics)
 	if int64(len(rows))*int64(k) > 1<<27 {
-		return nil, partError("correlate", "%d metrics of %d quanta are too many at a time: choose fewer metrics or a smaller set", k, len(rows))
+		return nil, fmt.Errorf("%d metrics of %d quanta are too many at a time: choose fewer metrics or a smaller set", k, len(rows))
 	}
 	out := &correlation{[]string{}, make([][]int, k), make([][]Value, k), make([][]Value, k)}
 	samples := make([]*sample, k)
-	for i, c := range metrics {
-		out.Metrics = append(out.Metrics, c.name)
+	for i, m := range metrics {
+		out.Metrics = append(out.Metrics, m.name)
 		out.N[i], out.Pearson[i], out.Spearman[i] = make([]int, k), make([]Value, k), make([]Value, k)
-		values, err := valuesIn(ctx, c.column, rows)
+		values, err := valuesIn(ctx, m.of, rows)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 )
 
@@ -42,7 +43,7 @@ type axis struct {
 
 // density answers the question of a density for a set. It takes about 15 ns per row.
 func (e *Explorer) density(ctx context.Context, q density, rows []int) (*density, error) {
-	metrics, err := e.compileAll("density", 2, q.X, q.Y)
+	metrics, err := e.compileAll(2, q.X, q.Y)
 	if err != nil {
 		return nil, err
 	}
@@ -51,11 +52,11 @@ func (e *Explorer) density(ctx context.Context, q density, rows []int) (*density
 		Width: cmp.Or(q.Width, 200), Height: cmp.Or(q.Height, 100), LogX: q.LogX, LogY: q.LogY,
 	}
 	if d.Width < 0 || d.Height < 0 || d.Width > 1<<20 || int64(d.Width)*int64(d.Height) > 1<<20 {
-		return nil, partError("density", "want 1 to 1048576 bins, got %d × %d", d.Width, d.Height)
+		return nil, fmt.Errorf("want 1 to 1048576 bins, got %d × %d", d.Width, d.Height)
 	}
 	d.Counts = make([]int32, d.Width*d.Height)
 	x, y := axis{q.LogX, d.Width, math.Inf(1), math.Inf(-1), 0, 0}, axis{q.LogY, d.Height, math.Inf(1), math.Inf(-1), 0, 0}
-	columns := []column{metrics[0].column, metrics[1].column}
+	columns := []column{metrics[0].of, metrics[1].of}
 	err = visit(ctx, rows, columns, func(_ int, v []float64) {
 		if v[0] == v[0] && v[1] == v[1] {
 			x.see(v[0])

@@ -55,37 +55,33 @@ type metricName struct {
 	Accuracy string `json:"accuracy,omitempty"`
 }
 
-// builtinName is a name that is available in every recording.
-type builtinName struct {
-	metricName
-	column func(*Explorer) column
+// builtin is a name that is available in every recording.
+type builtin struct {
+	name, title, unit string
+	of                func(*Explorer) column
 }
 
-var builtins = []builtinName{
-	{builtin("duration", "duration of the quantum", "ns"), func(e *Explorer) column { return integers(e.rec.Duration, quanta.Unknown) }},
-	{builtin("gap", "time since the goroutine's quantum before", "ns"), func(e *Explorer) column {
+var builtins = []builtin{
+	{"duration", "duration of the quantum", "ns", func(e *Explorer) column { return integers(e.rec.Duration, quanta.Unknown) }},
+	{"gap", "time since the goroutine's quantum before", "ns", func(e *Explorer) column {
 		return sincePrevious(e, func(row, prev int) float64 {
 			return float64(e.rec.Begin[row] - e.rec.Begin[prev] - e.rec.Duration[prev])
 		})
 	}},
-	{builtin("begin", "beginning of the quantum", "ns"), func(e *Explorer) column { return integers(e.rec.Begin, quanta.Unknown) }},
-	{builtin("end", "end of the quantum", "ns"), func(e *Explorer) column {
+	{"begin", "beginning of the quantum", "ns", func(e *Explorer) column { return integers(e.rec.Begin, quanta.Unknown) }},
+	{"end", "end of the quantum", "ns", func(e *Explorer) column {
 		return func(row int) float64 { return float64(e.rec.Begin[row] + e.rec.Duration[row]) }
 	}},
-	{builtin("goroutine", "number of the goroutine", ""), func(e *Explorer) column { return integers(e.rec.Goroutine, quanta.Unknown) }},
-	{builtin("thread", "number of the thread", ""), func(e *Explorer) column { return integers(e.rec.Thread, 0) }},
-	{builtin("proc", "number of the P", ""), func(e *Explorer) column { return integers(e.rec.Proc, 0) }},
-}
-
-func builtin(name, title, unit string) metricName {
-	return metricName{Name: name, Title: title, Unit: unit, Builtin: true}
+	{"goroutine", "number of the goroutine", "", func(e *Explorer) column { return integers(e.rec.Goroutine, quanta.Unknown) }},
+	{"thread", "number of the thread", "", func(e *Explorer) column { return integers(e.rec.Thread, 0) }},
+	{"proc", "number of the P", "", func(e *Explorer) column { return integers(e.rec.Proc, 0) }},
 }
 
 // Names returns the names that metrics can use: the built-in ones, and the counters of this
 // recording.
 func (e *Explorer) Names() (out []metricName) {
 	for _, b := range builtins {
-		out = append(out, b.metricName)
+		out = append(out, metricName{Name: b.name, Title: b.title, Unit: b.unit, Builtin: true})
 	}
 	for i := range e.rec.Counters {
 		c := &e.rec.Counters[i]
@@ -101,9 +97,10 @@ func (e *Explorer) Names() (out []metricName) {
 func (e *Explorer) written(counter int) string {
 	name := e.rec.Counters[counter].Name
 	word := strings.ReplaceAll(name, "-", "_")
-	root, err := parse(word, (*lexer).metric)
-	taken := slices.IndexFunc(builtins, func(b builtinName) bool { return b.Name == word }) >= 0
-	if err == nil && root.op == opName && root.text == word && !taken && e.counter(word, false) == counter {
+	l := lexer{text: word}
+	reserved := isField(word) || slices.Contains(functions, word) || slices.Contains([]string{"all", "none", "in"}, word) ||
+		slices.ContainsFunc(builtins, func(b builtin) bool { return b.name == word })
+	if l.name() == word && word != "" && !reserved && e.counter(word, false) == counter {
 		return word
 	}
 	return quote(strings.ToValidUTF8(name, "\uFFFD"))

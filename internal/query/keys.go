@@ -35,11 +35,11 @@ func (k *keys) number(key int32) *int64 {
 	return &k.ids[key]
 }
 
-// where selects the rows with one of the keys that pass. It tests each key once.
-func (k *keys) where(pass func(key int32) bool) predicate {
+// where selects the rows with a known key whose name passes. It tests each name once.
+func (k *keys) where(pass func(name string) bool) predicate {
 	table := make([]bool, k.n)
-	for key := range table {
-		table[key] = pass(int32(key))
+	for key := range int32(k.n) {
+		table[key] = key != k.unknown && pass(k.name(key))
 	}
 	return func(row int) bool { return table[k.of(row)] }
 }
@@ -55,49 +55,45 @@ func (k *keys) longest(counts []int, running func(key int32) float64) (used []in
 	return used
 }
 
-// one is the key of all quanta.
-var one = keys{n: 1, of: func(int) int32 { return 0 }, unknown: -1, name: func(int32) string { return "all" }}
-
 // by returns the keys of a property; it returns false if there is none of this name.
 func (e *Explorer) by(name string) (keys, bool) {
 	rec := e.rec
-	few := func(of func(row int) int32, name func(key int32) string) keys {
-		return keys{256, of, -1, name, nil, nil}
-	}
-	function := func(column []int32) keys {
-		return keys{max(len(rec.Funcs), 1), func(row int) int32 { return column[row] }, 0, func(key int32) string { return rec.Funcs[key] }, nil, nil}
-	}
-	numbers := func(number []int32, ids []int64, groups []int32) keys {
-		return keys{len(ids), func(row int) int32 { return number[row] }, int32(slices.Index(ids, -1)), func(key int32) string { return strconv.FormatInt(ids[key], 10) }, ids, groups}
-	}
 	switch name {
 	case "":
-		return one, true
+		return keys{n: 1, of: func(int) int32 { return 0 }, unknown: -1, name: func(int32) string { return "all" }}, true
 	case "group":
-		return keys{len(rec.Groups), func(row int) int32 { return rec.Group[row] }, -1, func(key int32) string { return rec.Groups[key].Name }, nil, nil}, true
+		return keys{n: len(rec.Groups), of: func(row int) int32 { return rec.Group[row] }, unknown: -1, name: func(key int32) string { return rec.Groups[key].Name }}, true
 	case "kind":
-		return few(func(row int) int32 { return int32(rec.Groups[rec.Group[row]].Kind) }, func(key int32) string { return timeline.Kind(key).String() }), true
-	case "func":
-		return function(rec.Func), true
-	case "caller":
-		return function(e.callers), true
+		return keys{n: 256, of: func(row int) int32 { return int32(rec.Groups[rec.Group[row]].Kind) }, unknown: -1, name: func(key int32) string { return timeline.Kind(key).String() }}, true
+	case "func", "caller":
+		column := rec.Func
+		if name == "caller" {
+			column = e.callers
+		}
+		return keys{n: max(len(rec.Funcs), 1), of: func(row int) int32 { return column[row] }, name: func(key int32) string { return rec.Funcs[key] }}, true
 	case "ended":
-		return few(func(row int) int32 { return int32(rec.Ending[row]) }, func(key int32) string { return quanta.Ending(key).String() }), true
+		return keys{n: 256, of: func(row int) int32 { return int32(rec.Ending[row]) }, unknown: -1, name: func(key int32) string { return quanta.Ending(key).String() }}, true
 	case "wait":
-		return few(func(row int) int32 { return int32(rec.Wait[row]) }, func(key int32) string { return timeline.Wait(key).String() }), true
+		return keys{n: 256, of: func(row int) int32 { return int32(rec.Wait[row]) }, unknown: -1, name: func(key int32) string { return timeline.Wait(key).String() }}, true
 	case "goroutine":
 		e.index()
-		k := numbers(e.number, e.ids, e.groups)
-		k.unknown = -1 // a goroutine always has a number
+		k := numbers(e.number, e.ids)
+		k.unknown, k.groups = -1, e.groups // a goroutine always has a number
 		return k, true
 	case "thread":
-		number, ids := numbered(rec.Thread, -1)
-		return numbers(number, ids, nil), true
+		return numbers(numbered(rec.Thread, -1)), true
 	case "proc":
-		number, ids := numbered(rec.Proc, -1)
-		return numbers(number, ids, nil), true
+		return numbers(numbered(rec.Proc, -1)), true
 	}
 	return keys{}, false
+}
+
+// numbers returns the keys of numbered ids, of which −1 is unknown.
+func numbers(number []int32, ids []int64) keys {
+	return keys{
+		n: len(ids), of: func(row int) int32 { return number[row] }, unknown: int32(slices.Index(ids, -1)),
+		name: func(key int32) string { return strconv.FormatInt(ids[key], 10) }, ids: ids,
+	}
 }
 
 // index links the rows of each goroutine, once.

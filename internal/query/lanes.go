@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 
@@ -93,24 +94,24 @@ type pixel struct {
 func (e *Explorer) lanes(ctx context.Context, q Lanes, rows []int) (*Lanes, error) {
 	keys, ok := e.by(q.By)
 	if !ok || keys.ids == nil && q.By != "group" {
-		return nil, partError("lanes", "no lanes by %s: want goroutine, proc, thread or group", quote(q.By))
+		return nil, fmt.Errorf("no lanes by %s: want goroutine, proc, thread or group", quote(q.By))
 	}
 	q.Width, q.Limit = cmp.Or(q.Width, 1000), cmp.Or(q.Limit, 100)
 	q.Lanes, q.Omitted, q.OmittedBusy, q.Unit = []lane{}, 0, 0, ""
 	if q.Limit < 0 || q.Limit > 1000 || q.Width < 0 || q.Width > 10_000 {
-		return nil, partError("lanes", "want at most 1000 lanes of 10000 pixels, got %d of %d", q.Limit, q.Width)
+		return nil, fmt.Errorf("want at most 1000 lanes of 10000 pixels, got %d of %d", q.Limit, q.Width)
 	}
-	metric := column(func(int) float64 { return math.NaN() })
+	metric := column(unknown)
 	if q.Metric != "" {
-		c, err := e.compileAll("lanes", 1, q.Metric)
+		m, err := e.compile(q.Metric)
 		if err != nil {
 			return nil, err
 		}
-		metric, q.Metric, q.Unit = c[0].column, c[0].name, c[0].unit.String()
+		metric, q.Metric, q.Unit = m.of, m.name, m.unit.String()
 	}
 	var err error
 	if q.From, q.To, err = e.window(q.From, q.To); err != nil {
-		return nil, InPart("lanes", err)
+		return nil, err
 	}
 	d := drawer{e, &q, keys, make([]float64, keys.n), make([]int, keys.n), make([][]pixel, keys.n)}
 	for _, row := range rows {

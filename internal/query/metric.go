@@ -2,143 +2,36 @@ package query
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/bottleneck-go/bottleneck/counters/quanta"
-	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
-// column returns the value of a metric for a row. NaN stands for an unknown value. Other results
-// that would be NaN or infinite are unknown, too.
-type column func(row int) float64
-
-// compiled is a metric prepared for a recording.
-type compiled struct {
-	name   string // as written
-	column column
-	unit   unit
-	// The sides of a quotient; nil for other metrics.
-	over, under column
+// compile compiles a metric. The error is an *Error.
+func (e *Explorer) compile(text string) (m metric, err error) {
+	err = parse(e, text, func(p *parser) { m = p.number().metric })
+	m.name = strings.TrimSpace(text)
+	return m, err
 }
 
-// compile parses a metric and resolves its names. The error is an *Error.
-func (e *Explorer) compile(text string) (c *compiled, err error) {
-	root, err := parse(text, (*lexer).metric)
-	if err != nil {
-		return nil, err
-	}
-	defer recovered(&err)
-	v := evaluator{e: e, text: text}
-	c = &compiled{name: strings.TrimSpace(text)}
-	if root.op != "/" {
-		c.column, c.unit = v.metric(root)
-		return c, nil
-	}
-	var a, b unit
-	c.over, a = v.metric(root.kids[0])
-	c.under, b = v.metric(root.kids[1])
-	c.column, c.unit = combined(c.over, c.under, arithmetic["/"]), a.times(b, -1)
-	return c, nil
-}
-
-// compileAll compiles at most most metrics of a part of a query. The error is an *Error.
-func (e *Explorer) compileAll(part string, most int, texts ...string) (out []*compiled, err error) {
+// compileAll compiles at most most metrics.
+func (e *Explorer) compileAll(most int, texts ...string) (out []metric, err error) {
 	if len(texts) > most {
-		return nil, partError(part, "want at most %d metrics, got %d", most, len(texts))
+		return nil, fmt.Errorf("want at most %d metrics, got %d", most, len(texts))
 	}
 	for _, text := range texts {
-		c, err := e.compile(text)
+		m, err := e.compile(text)
 		if err != nil {
-			return nil, InPart(part, err)
+			return nil, err
 		}
-		out = append(out, c)
+		out = append(out, m)
 	}
 	return out, nil
 }
 
-// maxChanges bounds the changes of a metric: each nested one evaluates its argument twice.
-const maxChanges = 8
-
-// evaluator evaluates the nodes of an expression for a recording.
-type evaluator struct {
-	e       *Explorer
-	text    string
-	changes int
-}
-
-func (v *evaluator) fail(n *node, message, near string) {
-	panic(syntaxError(v.text, n.pos, message, near))
-}
-
-// arithmetic has the functions of two values. The conversion keeps the compiler from fusing a
-// multiplication and an addition, which would round differently on some processors.
-var arithmetic = map[string]func(a, b float64) float64{
-	"+":   func(a, b float64) float64 { return finite(a + b) },
-	"-":   func(a, b float64) float64 { return finite(a - b) },
-	"*":   func(a, b float64) float64 { return finite(float64(a * b)) },
-	"/":   func(a, b float64) float64 { return finite(a / b) },
-	"min": func(a, b float64) float64 { return min(a, b) },
-	"max": func(a, b float64) float64 { return max(a, b) },
-}
-
-func (v *evaluator) metric(n *node) (column, unit) {
-	switch n.op {
-	case opNumber:
-		u := unit{free: true}
-		if n.text != "" {
-			u = suffixes[n.text].unit
-		}
-		return func(int) float64 { return n.value }, u
-	case opName, opString:
-		return v.named(n)
-	}
-	out, u := v.metric(n.kids[0])
-	switch n.op {
-	case opNeg:
-		return func(row int) float64 { return -out(row) }, u
-	case "abs":
-		return func(row int) float64 { return math.Abs(out(row)) }, u
-	case "change":
-		if v.changes++; v.changes > maxChanges {
-			v.fail(n, "more than 8 changes in one metric", "")
-		}
-		return changeOf(v.e, out), u
-	}
-	for _, kid := range n.kids[1:] {
-		next, w := v.metric(kid)
-		switch n.op {
-		case "*":
-			u = u.times(w, 1)
-		case "/":
-			u = u.times(w, -1)
-		default:
-			u = v.same(n, u, w)
-		}
-		out = combined(out, next, arithmetic[n.op])
-	}
-	return out, u
-}
-
-// same returns the unit of a sum or comparison, and fails if the units differ. A free number has
-// every unit.
-func (v *evaluator) same(n *node, a, b unit) unit {
-	switch {
-	case a.free:
-		return b
-	case !b.free && a != b:
-		v.fail(n, "the units differ: "+unitName(a)+" and "+unitName(b), "")
-	}
-	return a
-}
-
-func unitName(u unit) string {
-	if u == plainCount {
-		return "a plain count"
-	}
-	return u.String()
-}
+// unknown is the column of a metric whose value is never known.
+func unknown(int) float64 { return math.NaN() }
 
 // combined returns the column of a function of two columns.
 func combined(a, b column, f func(a, b float64) float64) column {
@@ -151,27 +44,6 @@ func finite(v float64) float64 {
 		return math.NaN()
 	}
 	return v
-}
-
-// named returns the column of a name: built in, or a counter.
-func (v *evaluator) named(n *node) (column, unit) {
-	if n.op == opName {
-		for _, b := range builtins {
-			if b.Name == n.text {
-				return b.column(v.e), parseUnit(b.Unit)
-			}
-		}
-	}
-	i := v.e.counter(n.text, n.op == opString)
-	if i < 0 {
-		var known []string
-		for _, name := range v.e.Names() {
-			known = append(known, name.Name)
-		}
-		v.fail(n, "this recording has no counter "+quote(n.text), spelling.Nearest(n.text, known))
-	}
-	c := &v.e.rec.Counters[i]
-	return integers(c.Values, quanta.Unknown+1), parseUnit(c.Unit)
 }
 
 // sincePrevious returns the column of a function of the row and the goroutine's previous one.
@@ -218,11 +90,11 @@ func visit(ctx context.Context, rows []int, columns []column, f func(row int, va
 // Values returns the value of a metric for each of the rows; NaN if unknown. The error is an
 // [*Error] if the text is not a metric of this recording, or that of ctx.
 func (e *Explorer) Values(ctx context.Context, metric string, rows []int) ([]float64, error) {
-	c, err := e.compile(metric)
+	m, err := e.compile(metric)
 	if err != nil {
 		return nil, err
 	}
-	return valuesIn(ctx, c.column, rows)
+	return valuesIn(ctx, m.of, rows)
 }
 
 func valuesIn(ctx context.Context, c column, rows []int) ([]float64, error) {
@@ -239,6 +111,7 @@ type unit struct {
 }
 
 var (
+	free        = unit{free: true}
 	plainCount  = unit{}
 	nanoseconds = unit{ns: 1}
 	inBytes     = unit{bytes: 1}
@@ -267,6 +140,14 @@ func (u unit) String() string {
 		over = "1"
 	}
 	return strings.TrimPrefix(over, "*") + under
+}
+
+// unitName returns the unit for messages.
+func unitName(u unit) string {
+	if u == plainCount {
+		return "a plain count"
+	}
+	return u.String()
 }
 
 // times multiplies a unit by a power of another; a free number changes nothing.

@@ -1,13 +1,11 @@
 package query
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -16,8 +14,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// This file parses the language of filters and metrics by precedence climbing. CheckFilter
-// describes its meaning.
+// This file compiles filters and metrics to functions of a row, by precedence climbing. CheckFilter
+// describes their meaning.
 //
 //	expression = operand { operator operand } | field relation value
 //	           | field "in" "(" value { "," value } ")"
@@ -25,34 +23,90 @@ import (
 //	operand    = "-" operand | "(" expression ")" | number | name | string | "all" | "none"
 //	           | function "(" … ")" .
 //
-// A filter is an expression that denotes a set of quanta, a metric one that denotes a number. A "("
-// may open either: the operators check their operands.
+// A "(" may open a filter or a metric: the operators check their operands.
 
-// node is an operation of an expression, or a leaf. Filters denote sets of quanta, metrics numbers.
-type node struct {
-	op    string // an operator, a function, or one of the constants below
-	pos   int    // in bytes
-	kids  []*node
-	text  string  // of a leaf: the name, the text, or the unit of a number
-	value float64 // of a number, including the unit
+// term is a compiled filter or metric.
+type term struct {
+	metric
+	in     predicate // of a filter, else nil
+	pos    int       // in bytes
+	varies int       // 1 + the position of the first name, if the metric depends on the quantum
+}
+
+// metric is a compiled metric. name is its text.
+type metric struct {
+	name string
+	of   column
+	unit unit
+	// The sides of a quotient; nil for other metrics.
+	over, under column
+}
+
+// predicate reports whether a filter selects a row.
+type predicate func(row int) bool
+
+// column returns the value of a metric for a row. NaN stands for an unknown value. Other results
+// that would be NaN or infinite are unknown, too.
+type column func(row int) float64
+
+// parser compiles an expression for a recording.
+type parser struct {
+	lexer
+	e       *Explorer
+	err     *Error // the first error of the meaning, such as an unknown name: errors of syntax precede it
+	changes int
 }
 
 const (
-	opNot    = "!"
-	opIn     = "in" // a number or field, then numbers and ranges, or texts
-	opRange  = ".."
-	opNeg    = "negative"
-	opNumber = "number"
-	opName   = "name"
-	opString = "string" // a text, or the counter of exactly this name
-	opField  = "field"
-	opWord   = "word" // a text that needs no quotes
+	// maxText bounds an expression, in bytes, and so its depth and operations. Input from a page is
+	// untrusted until it has been parsed.
+	maxText = 16 << 10
+	// maxChanges bounds the changes of a metric: each nested one evaluates its argument twice.
+	maxChanges = 8
 )
+
+// parse applies a rule of the grammar to a whole text. If e is nil, it finds only errors of syntax.
+func parse(e *Explorer, text string, rule func(*parser)) (err error) {
+	switch {
+	case len(text) > maxText:
+		return &Error{Message: "the text is longer than 16384 bytes"}
+	case !utf8.ValidString(text):
+		return &Error{Message: "the text is not valid UTF-8"}
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			syntax, ok := r.(*Error)
+			if !ok {
+				panic(r)
+			}
+			err = syntax
+		}
+	}()
+	p := parser{lexer: lexer{text: text}, e: e}
+	if e == nil {
+		p.e = &Explorer{rec: &quanta.Recording{}}
+	}
+	rule(&p)
+	if p.pos() < len(text) {
+		p.fail("unexpected " + p.next())
+	}
+	if e != nil && p.err != nil {
+		return p.err
+	}
+	return nil
+}
+
+// object notes an error of the meaning.
+func (p *parser) object(at int, message, near string) {
+	if p.err == nil {
+		p.err = p.errorAt(at, message, near)
+	}
+}
 
 // bindings are the precedences of operators; higher ones bind tighter.
 var bindings = map[string]int{
-	"||": 1, "&&": 2, opNot: bindNot, "=": bindTest, "!=": bindTest, "<": bindTest, "<=": bindTest, ">": bindTest, ">=": bindTest, "=~": bindTest, "!~": bindTest, opIn: bindTest,
-	"+": bindSum, "-": bindSum, "*": 6, "/": 6, opNeg: bindNeg,
+	"||": 1, "&&": 2, "=": bindTest, "==": bindTest, "!=": bindTest, "<": bindTest, "<=": bindTest, ">": bindTest, ">=": bindTest, "=~": bindTest, "!~": bindTest,
+	"+": bindSum, "-": bindSum, "*": 6, "/": 6,
 }
 
 const bindNot, bindTest, bindSum, bindNeg = 3, 4, 5, 7
@@ -60,394 +114,391 @@ const bindNot, bindTest, bindSum, bindNeg = 3, 4, 5, 7
 // operators lists the infix operators, longer ones before their prefixes.
 var operators = []string{"||", "&&", "==", "=~", "=", "!=", "!~", "<=", "<", ">=", ">", "+", "-", "*", "/"}
 
-var (
-	setFunctions    = []string{"first", "last", "during", "between", "known"}
-	numberFunctions = []string{"min", "max", "abs", "change"}
-)
+func (p *parser) filter() term { return p.wantFilter(p.expression(1)) }
+func (p *parser) number() term { return p.wantNumber(p.expression(1)) }
 
-// isSet reports whether the node is a filter rather than a metric.
-func (n *node) isSet() bool {
-	b := bindings[n.op]
-	return b > 0 && b <= bindTest || n.op == "all" || n.op == "none" || slices.Contains(setFunctions, n.op)
-}
-
-// quote returns a JSON string.
-func quote(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.Encode(s) // cannot fail
-	return strings.TrimSpace(b.String())
-}
-
-// gcSpan is the span that "gc" stands for in a filter: the phase between the two pauses of a
-// collection.
-const gcSpan = "GC concurrent mark phase"
-
-// maxText bounds an expression, in bytes, and so its depth and operations. Input from a page is
-// untrusted until it has been parsed.
-const maxText = 16 << 10
-
-// Error is an error in a [Query] or an expression. It also reports valid expressions with names
-// that a recording does not have. In JSON it is {"error":…, "part":…, "pos":…}.
-type Error struct {
-	Part    string // of the query: filter, against, stats, table, …; "" for a single expression
-	Input   string // the expression
-	Pos     int    // in its code points (Unicode characters), from 0; −1 if there is none
-	Message string
-}
-
-// Error returns the error with its position, counted from 1.
-func (e *Error) Error() string {
-	if e.Part != "" {
-		return "query: " + e.Part + ": " + e.text()
+func (p *parser) wantFilter(t term) term {
+	if t.in == nil {
+		p.failAt(t.pos, "this is a number, not a filter: compare it with something", "")
 	}
-	return e.text()
+	return t
 }
 
-func (e *Error) text() string {
-	if e.Pos < 0 {
-		return e.Message
+func (p *parser) wantNumber(t term) term {
+	if t.in != nil {
+		p.failAt(t.pos, "this is a filter, not a number", "")
 	}
-	return "at character " + strconv.Itoa(e.Pos+1) + ": " + e.Message
+	return t
 }
-
-// MarshalJSON returns the error as JSON.
-func (e *Error) MarshalJSON() ([]byte, error) {
-	out := map[string]any{"error": e.text(), "part": e.Part}
-	if e.Pos >= 0 {
-		out["pos"] = e.Pos
-	}
-	return json.Marshal(out)
-}
-
-// syntaxError returns an error at a byte of a text, with a suggestion if near is not "".
-func syntaxError(text string, at int, message, near string) *Error {
-	if near != "" {
-		message += "; did you mean " + near + "?"
-	}
-	return &Error{Input: text, Pos: utf8.RuneCountInString(text[:at]), Message: message}
-}
-
-// parse parses a whole text.
-func parse(text string, rule func(*lexer) *node) (n *node, err error) {
-	switch {
-	case len(text) > maxText:
-		return nil, &Error{Input: text[:0], Message: "the text is longer than 16384 bytes"}
-	case !utf8.ValidString(text):
-		return nil, &Error{Message: "the text is not valid UTF-8"}
-	}
-	defer recovered(&err)
-	l := &lexer{text: text}
-	n = rule(l)
-	if l.pos() < len(text) {
-		l.fail("unexpected " + l.next())
-	}
-	return n, nil
-}
-
-// recovered turns the panic of a parser or evaluator into an error. It is deferred.
-func recovered(err *error) {
-	switch r := recover().(type) {
-	case nil:
-	case *Error:
-		*err = r
-	default:
-		panic(r)
-	}
-}
-
-// lexer reads an expression. The parser requests the kind of token it expects, because a "-" is
-// part of a word in some places and an operator in others.
-type lexer struct {
-	text string
-	at   int // in bytes
-}
-
-func (l *lexer) filter() *node { return l.wantSet(l.expression(1)) }
-func (l *lexer) metric() *node { return l.wantNumber(l.expression(1)) }
-
-func (l *lexer) wantSet(n *node) *node {
-	if !n.isSet() {
-		l.failAt(n.pos, "this is a number, not a filter: compare it with something", "")
-	}
-	return n
-}
-
-func (l *lexer) wantNumber(n *node) *node {
-	if n.isSet() {
-		l.failAt(n.pos, "this is a filter, not a number", "")
-	}
-	return n
-}
-
-func operation(op string, pos int, kids ...*node) *node { return &node{op: op, pos: pos, kids: kids} }
 
 // expression parses operands and the operators between them that bind at least as tightly as least.
-func (l *lexer) expression(least int) (n *node) {
-	start := l.pos()
+func (p *parser) expression(least int) (t term) {
+	start := p.pos()
 	switch {
-	case least <= bindNot && l.take(opNot):
-		n = operation(opNot, start, l.wantSet(l.expression(bindNot)))
-	case least <= bindTest && isField(l.peekName()):
-		n = l.textTest()
+	case least <= bindNot && p.take("!") != "":
+		in := p.wantFilter(p.expression(bindNot)).in
+		t = term{in: func(row int) bool { return !in(row) }, pos: start}
+	case least <= bindTest && isField(p.peekName()):
+		t = p.textTest()
 	default:
-		n = l.operand()
+		t = p.operand()
 	}
 	for {
-		at := l.pos()
-		op, binding := l.operator(least, n)
+		at := p.pos()
+		op, binding := p.operator(least, t.in == nil)
 		switch {
 		case op == "":
-			return n
-		case op == opIn:
-			n = operation(opIn, start, append([]*node{n}, l.ranges()...)...)
+			return t
+		case op == "in":
+			t = term{in: where(t.of, p.ranges(t.unit)), pos: start}
 		case op == "=~" || op == "!~":
-			l.failAt(at, "a regular expression needs text on its left: group, kind, func, caller, ended or wait", "")
+			p.failAt(at, "a regular expression needs text on its left: group, kind, func, caller, ended or wait", "")
 		case binding == bindTest:
-			n = operation(op, start, n, l.wantNumber(l.expression(bindSum)))
+			u := p.wantNumber(p.expression(bindSum))
+			p.same(start, t.unit, u.unit)
+			// By IEEE 754, the sign of a difference is that of the comparison: it never underflows
+			// to 0, and if it overflows, the infinity has the correct sign.
+			difference := combined(t.of, u.of, func(a, b float64) float64 { return a - b })
+			t = term{in: where(difference, relations[op]), pos: start}
 		case binding < bindTest:
-			n = operation(op, at, l.wantSet(n), l.wantSet(l.expression(binding+1)))
+			a, b := p.wantFilter(t).in, p.wantFilter(p.expression(binding+1)).in
+			if t = (term{in: func(row int) bool { return a(row) || b(row) }, pos: at}); op == "&&" {
+				t.in = func(row int) bool { return a(row) && b(row) }
+			}
 		default:
-			n = operation(op, at, l.wantNumber(n), l.wantNumber(l.expression(binding+1)))
+			t = p.calculate(op, at, p.wantNumber(t), p.wantNumber(p.expression(binding+1)))
 		}
 	}
 }
 
-// operator consumes the next operator if it may follow n and binds at least as tightly as least.
-func (l *lexer) operator(least int, n *node) (op string, binding int) {
-	before, test := l.at, least <= bindTest && !n.isSet()
-	if test && l.peekName() == opIn {
-		return l.name(), bindTest
+// operator consumes the next operator if it may follow a term, which is a number or not, and binds
+// at least as tightly as least.
+func (p *parser) operator(least int, number bool) (op string, binding int) {
+	before, test := p.at, number && least <= bindTest
+	if test && p.peekName() == "in" {
+		return p.name(), bindTest
 	}
-	for _, op := range operators {
-		if !l.take(op) {
-			continue
-		}
-		if op == "==" {
-			op = "="
-		}
-		if b := bindings[op]; b >= least && (b != bindTest || test) {
-			return op, b
-		}
-		break
+	op = p.take(operators...)
+	if b := bindings[op]; b >= least && (b != bindTest || test) {
+		return op, b
 	}
-	l.at = before
+	p.at = before
 	return "", 0
 }
 
-// textTest parses the test of a field.
-func (l *lexer) textTest() *node {
-	pos := l.pos()
-	field := &node{op: opField, pos: pos, text: l.name()}
-	if l.peekName() == opIn {
-		l.name()
-		n := operation(opIn, pos, field)
-		l.must("(")
-		for more := true; more; more = l.take(",") {
-			n.kids = append(n.kids, l.value(field.text, false))
-		}
-		l.must(")")
-		return n
-	}
-	at := l.pos()
-	relation, _ := l.operator(bindTest, field)
-	if !slices.Contains([]string{"=", "!=", "=~", "!~"}, relation) {
-		l.failAt(at, field.text+" is text: test it with =, !=, =~, !~ or in", "")
-	}
-	return operation(relation, pos, field, l.value(field.text, relation[1:] == "~"))
+// relations has the tests of a difference.
+var relations = map[string]func(d float64) bool{
+	"=":  func(d float64) bool { return d == 0 },
+	"==": func(d float64) bool { return d == 0 },
+	"!=": func(d float64) bool { return d < 0 || d > 0 },
+	"<":  func(d float64) bool { return d < 0 },
+	"<=": func(d float64) bool { return d <= 0 },
+	">":  func(d float64) bool { return d > 0 },
+	">=": func(d float64) bool { return d >= 0 },
 }
 
-// value parses and checks the text with which a field is compared.
-func (l *lexer) value(field string, pattern bool) *node {
-	pos := l.pos()
-	n := l.quoted()
-	if n == nil {
-		n = &node{op: opString, pos: pos, text: l.word(isWordByte)}
-		l.at += len(n.text)
-		if n.text == "" {
-			l.failAt(pos, "expected a string or a word, not "+l.next(), "")
-		}
-	}
-	values := fieldValues[field]
-	switch {
-	case pattern:
-		if _, err := regexp.Compile(n.text); err != nil {
-			l.failAt(pos, "regular expression: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "), "")
-		}
-	case values == nil:
-	case slices.Contains(values, n.text):
-		n.op = opWord
+// arithmetic has the functions of two values. The conversion keeps the compiler from fusing a
+// multiplication and an addition, which would round differently on some processors.
+var arithmetic = map[string]func(a, b float64) float64{
+	"+":   func(a, b float64) float64 { return finite(a + b) },
+	"-":   func(a, b float64) float64 { return finite(a - b) },
+	"*":   func(a, b float64) float64 { return finite(float64(a * b)) },
+	"/":   func(a, b float64) float64 { return finite(a / b) },
+	"min": func(a, b float64) float64 { return min(a, b) },
+	"max": func(a, b float64) float64 { return max(a, b) },
+}
+
+// calculate returns the metric of an arithmetic function of two others.
+func (p *parser) calculate(op string, pos int, a, b term) term {
+	t := term{metric: metric{of: combined(a.of, b.of, arithmetic[op])}, pos: pos, varies: cmp.Or(a.varies, b.varies)}
+	switch op {
+	case "*":
+		t.unit = a.unit.times(b.unit, 1)
+	case "/":
+		t.unit, t.over, t.under = a.unit.times(b.unit, -1), a.of, b.of
 	default:
-		l.failAt(pos, field+" is never "+quote(n.text), spelling.Nearest(n.text, values))
+		t.unit = p.same(pos, a.unit, b.unit)
 	}
-	return n
+	return t
 }
 
-// ranges parses one or more numbers or ranges of them.
-func (l *lexer) ranges() (list []*node) {
-	if !l.take("(") {
-		return []*node{l.rangeOf()}
-	}
-	for more := true; more; more = l.take(",") {
-		list = append(list, l.rangeOf())
-	}
-	l.must(")")
-	return list
-}
-
-func (l *lexer) rangeOf() *node {
-	pos := l.pos()
-	low := l.signed()
-	if !l.take(opRange) {
-		return low
-	}
-	return &node{op: opRange, pos: pos, kids: []*node{low, l.signed()}}
-}
-
-// signed parses a number with or without a minus.
-func (l *lexer) signed() *node {
-	pos := l.pos()
-	minus := l.take("-")
-	n := l.number()
+// same returns the unit of a sum or comparison. It is an error if the units differ. A free number
+// has every unit.
+func (p *parser) same(at int, a, b unit) unit {
 	switch {
-	case n == nil:
-		l.fail("expected a number, not " + l.next())
-	case minus:
-		return &node{op: opNeg, pos: pos, kids: []*node{n}}
+	case a.free:
+		return b
+	case !b.free && a != b:
+		p.object(at, "the units differ: "+unitName(a)+" and "+unitName(b), "")
 	}
-	return n
+	return a
 }
 
-func (l *lexer) operand() *node {
-	pos := l.pos()
-	if l.take("-") {
-		return operation(opNeg, pos, l.wantNumber(l.expression(bindNeg)))
+func (p *parser) operand() term {
+	pos := p.pos()
+	switch p.take("-", "(") {
+	case "-":
+		t := p.wantNumber(p.expression(bindNeg))
+		of := t.of
+		return term{metric: metric{of: func(row int) float64 { return -of(row) }, unit: t.unit}, pos: pos, varies: t.varies}
+	case "(":
+		t := p.expression(1)
+		p.must(")")
+		return t
 	}
-	if l.take("(") {
-		n := l.expression(1)
-		l.must(")")
-		return n
+	if v, u, ok := p.numeral(); ok {
+		return term{metric: metric{of: func(int) float64 { return v }, unit: u}, pos: pos}
 	}
-	if n := l.number(); n != nil {
-		return n
+	if text, ok := p.quoted(); ok {
+		return p.named(text, true, pos)
 	}
-	if n := l.quoted(); n != nil {
-		return n
-	}
-	name := l.name()
+	name := p.name()
 	switch {
 	case name == "":
-		l.failAt(pos, "expected a name, a number or a test, not "+l.next(), "")
+		p.expected("a name, a number or a test")
 	case isField(name):
-		l.failAt(pos, name+" is text, not a number", "")
-	case name == opIn:
-		l.failAt(pos, `expected a number before "in"`, "")
+		p.failAt(pos, name+" is text, not a number", "")
+	case name == "in":
+		p.failAt(pos, `expected a number before "in"`, "")
 	case name == "all" || name == "none":
-		return &node{op: name, pos: pos}
-	case slices.Contains(setFunctions, name) || slices.Contains(numberFunctions, name):
-		return l.call(operation(name, pos))
+		return term{in: func(int) bool { return name == "all" }, pos: pos}
+	case slices.Contains(functions, name):
+		p.must("(")
+		t := p.arguments(name, pos)
+		p.must(")")
+		return t
 	}
-	return &node{op: opName, pos: pos, text: name}
+	return p.named(name, false, pos)
 }
 
-// call parses the arguments of a function.
-func (l *lexer) call(n *node) *node {
-	add := func(kid *node) { n.kids = append(n.kids, kid) }
-	l.must("(")
-	switch n.op {
+// named returns the metric of a name: built in unless it is quoted, or a counter.
+func (p *parser) named(name string, quoted bool, pos int) term {
+	t := term{metric: metric{of: unknown, unit: free}, pos: pos, varies: 1 + pos}
+	if i := slices.IndexFunc(builtins, func(b builtin) bool { return b.name == name }); i >= 0 && !quoted {
+		t.of, t.unit = builtins[i].of(p.e), parseUnit(builtins[i].unit)
+	} else if i = p.e.counter(name, quoted); i >= 0 {
+		c := &p.e.rec.Counters[i]
+		t.of, t.unit = integers(c.Values, quanta.Unknown+1), parseUnit(c.Unit)
+	} else if p.err == nil {
+		var known []string
+		for _, name := range p.e.Names() {
+			known = append(known, name.Name)
+		}
+		p.object(pos, "this recording has no counter "+quote(name), spelling.Nearest(name, known))
+	}
+	return t
+}
+
+var functions = []string{"first", "last", "during", "between", "known", "min", "max", "abs", "change"}
+
+// arguments parses the arguments of a function, and returns its result.
+func (p *parser) arguments(fn string, pos int) term {
+	switch fn {
 	case "first", "last":
-		pos := l.pos()
-		count := l.number()
-		if count == nil || count.text != "" || count.value != float64(int32(count.value)) || count.value < 1 {
-			l.failAt(pos, "expected a whole number of quanta from 1 to 2147483647", "")
+		at := p.pos()
+		count, u, ok := p.numeral()
+		if !ok || u != free || count != float64(int32(count)) || count < 1 {
+			p.failAt(at, "expected a whole number of quanta from 1 to 2147483647", "")
 		}
-		add(count)
-		l.must(",")
-		span := l.span()
-		if span == nil {
-			l.fail("expected gc or the name of a span as a string, not " + l.next())
+		p.must(",")
+		span := p.span()
+		if span == "" {
+			p.expected("gc or the name of a span as a string")
 		}
-		add(span)
-		l.each(n, "goroutine", "group", "proc", "thread")
+		each := p.each("goroutine", "group", "proc", "thread")
+		spans := p.spans(pos, span)
+		if fn == "first" {
+			return term{in: p.e.first(int(count), spans, each), pos: pos}
+		}
+		return term{in: p.e.last(int(count), spans, each), pos: pos}
 	case "during":
-		if span := l.span(); span != nil {
-			add(span)
-			break
+		if span := p.span(); span != "" {
+			return term{in: p.e.duringSpans(p.spans(pos, span)), pos: pos}
 		}
-		add(l.argument())
-		l.must(",")
-		add(l.argument())
-		for _, kid := range n.kids {
-			l.wantConstant(kid)
-		}
+		return term{in: p.e.during(p.times()), pos: pos}
 	case "between":
-		for i := range 2 {
-			if i > 0 {
-				l.must(",")
+		var texts []string
+		for len(texts) < 2 {
+			if len(texts) == 1 {
+				p.must(",")
 			}
-			text := l.quoted()
-			if text == nil {
-				l.fail("expected the text of a marker as a string, not " + l.next())
+			text, ok := p.quoted()
+			if !ok {
+				p.expected("the text of a marker as a string")
 			}
-			add(text)
+			texts = append(texts, text)
 		}
-		l.each(n, "goroutine")
+		each := p.each("goroutine") != ""
+		return term{in: p.e.between(p.markers(pos, texts), texts[0], texts[1], each), pos: pos}
 	case "known":
-		if pos := l.pos(); isField(l.peekName()) {
-			add(&node{op: opField, pos: pos, text: l.name()})
-			break
+		if isField(p.peekName()) {
+			keys, _ := p.e.by(p.name())
+			return term{in: keys.where(func(string) bool { return true }), pos: pos}
 		}
-		fallthrough
+		return term{in: where(p.number().of, func(v float64) bool { return v == v }), pos: pos}
+	}
+	t := p.number()
+	of := t.of
+	switch t.pos, t.over, t.under = pos, nil, nil; fn {
+	case "abs":
+		t.of = func(row int) float64 { return math.Abs(of(row)) }
+	case "change":
+		if p.changes++; p.changes > maxChanges {
+			p.object(pos, "more than 8 changes in one metric", "")
+		}
+		t.of, t.varies = changeOf(p.e, of), 1+pos
 	default:
-		add(l.argument())
-		for (n.op == "min" || n.op == "max") && l.take(",") {
-			add(l.argument())
+		for p.take(",") != "" {
+			t = p.calculate(fn, pos, t, p.number())
 		}
 	}
-	l.must(")")
-	return n
+	return t
 }
 
-func (l *lexer) argument() *node { return l.wantNumber(l.expression(1)) }
-
-// each parses an optional last argument, one of the allowed words.
-func (l *lexer) each(n *node, allowed ...string) {
-	if !l.take(",") {
-		return
+// times parses the two ends of an interval.
+func (p *parser) times() (ends [2]float64) {
+	varies := 0
+	for i := range ends {
+		if i > 0 {
+			p.must(",")
+		}
+		t := p.number()
+		if t.unit != nanoseconds && !t.unit.free {
+			p.object(t.pos, "a time is needed, not "+unitName(t.unit), "")
+		}
+		if varies = cmp.Or(varies, t.varies); t.varies == 0 {
+			ends[i] = t.of(0)
+		}
 	}
-	word := &node{op: opWord, pos: l.pos(), text: l.name()}
-	if !slices.Contains(allowed, word.text) {
-		l.failAt(word.pos, "expected "+allowed[0]+" here", spelling.Nearest(word.text, allowed))
+	if varies > 0 {
+		p.failAt(varies-1, "expected a time that does not depend on the quantum, such as 2ms", "")
 	}
-	n.kids = append(n.kids, word)
+	return ends
 }
 
-// span parses the name of a span, if one is next: gc or a string.
-func (l *lexer) span() *node {
-	pos := l.pos()
-	if l.peekName() == "gc" {
-		return &node{op: opWord, pos: pos, text: l.name()}
+// each parses an optional last argument, one of the allowed words; "" if there is none.
+func (p *parser) each(allowed ...string) string {
+	if p.take(",") == "" {
+		return ""
 	}
-	n := l.quoted()
-	switch {
-	case n == nil:
-	case n.text == "":
-		l.failAt(pos, "a span has a name", "")
-	case n.text == gcSpan:
-		return &node{op: opWord, pos: pos, text: "gc"}
+	at, word := p.pos(), p.name()
+	if !slices.Contains(allowed, word) {
+		p.failAt(at, "expected "+allowed[0]+" here", spelling.Nearest(word, allowed))
 	}
-	return n
+	return word
 }
 
-// wantConstant fails at the first name in an expression that must not depend on the quantum.
-func (l *lexer) wantConstant(n *node) {
-	if n.op == opName || n.op == opString || n.op == "change" {
-		l.failAt(n.pos, "expected a time that does not depend on the quantum, such as 2ms", "")
+// span parses the name of a span, if one is next: gc or a string; else it returns "".
+func (p *parser) span() string {
+	pos := p.pos()
+	if p.peekName() == "gc" {
+		p.name()
+		return gcSpan
 	}
-	for _, kid := range n.kids {
-		l.wantConstant(kid)
+	name, ok := p.quoted()
+	if ok && name == "" {
+		p.failAt(pos, "a span has a name", "")
 	}
+	return name
+}
+
+// ranges parses one or more numbers of a unit, or ranges of them, and returns the test whether a
+// value is in one.
+func (p *parser) ranges(u unit) func(float64) bool {
+	var ranges [][2]float64
+	single := map[float64]bool{} // so that a thousand goroutines cost as little as one
+	item := func() {
+		low := p.signed(u)
+		if p.take("..") == "" {
+			single[low] = true
+		} else {
+			ranges = append(ranges, [2]float64{low, p.signed(u)})
+		}
+	}
+	if p.take("(") == "" {
+		item()
+	} else {
+		p.list(item)
+		p.must(")")
+	}
+	return func(v float64) bool {
+		for _, r := range ranges {
+			if v >= r[0] && v <= r[1] {
+				return true
+			}
+		}
+		return len(single) > 0 && single[v]
+	}
+}
+
+// signed parses a number of a unit, with or without a minus.
+func (p *parser) signed(u unit) float64 {
+	pos, minus := p.pos(), p.take("-") != ""
+	v, w, ok := p.numeral()
+	if !ok {
+		p.expected("a number")
+	}
+	p.same(pos, u, w)
+	if minus {
+		return -v
+	}
+	return v
+}
+
+// textTest parses the test of a field, and does it for each of the keys once.
+func (p *parser) textTest() term {
+	pos, field := p.pos(), p.name()
+	keys, _ := p.e.by(field)
+	at, texts := p.pos(), map[string]bool{}
+	if p.peekName() == "in" {
+		p.name()
+		p.must("(")
+		p.list(func() { texts[p.value(field)] = true })
+		p.must(")")
+		return term{in: keys.where(func(text string) bool { return texts[text] }), pos: pos}
+	}
+	match := func(text string) bool { return texts[text] }
+	op := p.take("==", "=~", "=", "!=", "!~")
+	switch op {
+	case "":
+		p.failAt(at, field+" is text: test it with =, !=, =~, !~ or in", "")
+	case "=~", "!~":
+		match = p.pattern()
+	default:
+		texts[p.value(field)] = true
+	}
+	return term{in: keys.where(func(text string) bool { return match(text) == (op[0] == '=') }), pos: pos}
+}
+
+// literal parses a string, or a text that needs no quotes.
+func (p *parser) literal() string {
+	text, ok := p.quoted()
+	if !ok {
+		if text = p.word(isWordByte); text == "" {
+			p.expected("a string or a word")
+		}
+		p.at += len(text)
+	}
+	return text
+}
+
+// pattern parses a regular expression.
+func (p *parser) pattern() func(string) bool {
+	pos := p.pos()
+	re, err := regexp.Compile(p.literal())
+	if err != nil {
+		p.failAt(pos, "regular expression: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "), "")
+	}
+	return re.MatchString
+}
+
+// value parses the text with which a field is compared.
+func (p *parser) value(field string) string {
+	pos, text, values := p.pos(), p.literal(), fieldValues[field]
+	if values != nil && !slices.Contains(values, text) {
+		p.failAt(pos, field+" is never "+quote(text), spelling.Nearest(text, values))
+	}
+	return text
 }
 
 func isField(name string) bool {
@@ -465,126 +516,4 @@ func names[T fmt.Stringer](values []T) (out []string) {
 		out = append(out, v.String())
 	}
 	return out
-}
-
-func (l *lexer) failAt(at int, message, near string) {
-	panic(syntaxError(l.text, at, message, near))
-}
-
-func (l *lexer) fail(message string) { l.failAt(l.pos(), message, "") }
-
-// pos returns the position of the next token.
-func (l *lexer) pos() int {
-	l.at = len(l.text) - len(strings.TrimLeft(l.text[l.at:], " \t\r\n"))
-	return l.at
-}
-
-// take consumes a symbol of the language if it is next.
-func (l *lexer) take(sign string) bool {
-	if !strings.HasPrefix(l.text[l.pos():], sign) {
-		return false
-	}
-	l.at += len(sign)
-	return true
-}
-
-func (l *lexer) must(sign string) {
-	if !l.take(sign) {
-		l.fail("expected " + sign + ", not " + l.next())
-	}
-}
-
-// next returns the next token, for messages.
-func (l *lexer) next() string {
-	rest := l.text[l.pos():]
-	if rest == "" {
-		return "the end"
-	}
-	end := strings.IndexFunc(rest, func(r rune) bool { return !isNameByte(r) })
-	if end < 0 {
-		end = len(rest)
-	} else if end == 0 {
-		_, end = utf8.DecodeRuneInString(rest)
-	}
-	return quote(rest[:min(end, 40)])
-}
-
-func isLetter(r rune) bool   { return r|0x20 >= 'a' && r|0x20 <= 'z' || r == '_' }
-func isNameByte(r rune) bool { return isLetter(r) || r >= '0' && r <= '9' }
-func isWordByte(r rune) bool { return isNameByte(r) || r == '.' || r == '/' || r == '-' }
-
-// word returns the next word of the given letters, such as chan-receive; "" if there is none.
-func (l *lexer) word(letters func(rune) bool) string {
-	rest := l.text[l.pos():]
-	if rest == "" || !isLetter(rune(rest[0])) {
-		return ""
-	}
-	return rest[:len(rest)-len(strings.TrimLeftFunc(rest, letters))]
-}
-
-func (l *lexer) peekName() string { return l.word(isNameByte) }
-
-func (l *lexer) name() string {
-	name := l.peekName()
-	l.at += len(name)
-	return name
-}
-
-// quoted parses a JSON string, if one is next.
-func (l *lexer) quoted() *node {
-	n := &node{op: opString, pos: l.pos()}
-	rest := l.text[l.at:]
-	if !strings.HasPrefix(rest, `"`) {
-		return nil
-	}
-	d := json.NewDecoder(strings.NewReader(rest))
-	switch err := d.Decode(&n.text); {
-	case err == io.ErrUnexpectedEOF:
-		l.fail("the string is not closed")
-	case err != nil:
-		l.fail(`not a string as in JSON: only \" \\ \/ \b \f \n \r \t \u1234 are escapes`)
-	}
-	l.at += int(d.InputOffset())
-	return n
-}
-
-// suffixes are the units that a number may have.
-var suffixes = map[string]struct {
-	scale float64
-	unit  unit
-}{
-	"ns": {1, nanoseconds}, "us": {1e3, nanoseconds}, "ms": {1e6, nanoseconds}, "s": {1e9, nanoseconds},
-	"B": {1, inBytes}, "kB": {1e3, inBytes}, "MB": {1e6, inBytes}, "GB": {1e9, inBytes},
-	"KiB": {1 << 10, inBytes}, "MiB": {1 << 20, inBytes}, "GiB": {1 << 30, inBytes},
-}
-
-var numeral = regexp.MustCompile(`^\d+(\.\d+)?([eE][-+]?\d+)?`)
-
-// number parses a number with its suffix, if one is next.
-func (l *lexer) number() *node {
-	n := &node{op: opNumber, pos: l.pos()}
-	text := numeral.FindString(l.text[l.at:])
-	if text == "" {
-		return nil
-	}
-	l.at += len(text)
-	n.value, _ = strconv.ParseFloat(text, 64) // infinite if it is too large
-	scale := 1.0
-	switch rest := l.text[l.at:]; {
-	case strings.HasPrefix(rest, "µs"), strings.HasPrefix(rest, "μs"): // the micro sign and the Greek letter
-		n.text, scale = "us", 1e3
-		l.at += len("µs")
-	case rest != "" && isLetter(rune(rest[0])):
-		at := l.at
-		n.text = l.name()
-		suffix, ok := suffixes[n.text]
-		if !ok {
-			l.failAt(at, "unknown unit "+quote(n.text)+" of a number: want ns, us, ms, s, B, kB, MB, GB, KiB, MiB or GiB", "")
-		}
-		scale = suffix.scale
-	}
-	if n.value *= scale; math.IsInf(n.value, 0) {
-		l.failAt(n.pos, "the number is too large", "")
-	}
-	return n
 }

@@ -1,9 +1,7 @@
 package query
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -33,55 +31,61 @@ func canonicalFilters() (out []string) {
 	)
 }
 
-// The canonical form of a tree parses to the same tree.
+// The canonical form of a text, without what is redundant in it, means the same.
 func TestCanonical(t *testing.T) {
-	for _, text := range canonicalFilters() {
-		roundTrip(t, text, parseFilter)
-	}
-	for _, text := range canonicalMetrics {
-		roundTrip(t, text, parseMetric)
-	}
+	e := explorer(t, lettered())
 	for _, c := range [][2]string{
-		{"a<b&&c>d||e!=f", "a < b && c > d || e != f"}, {"(a<b||c<d)&&e<f", "(a < b || c < d) && e < f"}, {"!a<b", "!(a < b)"}, {"", "all"},
-		{"(a+b)*2<(c)", "(a + b) * 2 < c"}, {"a in (5,-3..-1,1us..2us)", "a in (5, -3..-1, 1us..2us)"}, {"group=a-b/c.d", `group = "a-b/c.d"`},
+		{"a<b&&c>d||e!=f", "a < b && c > d || e != f"}, {"a<b&&c>d||e!=f", "(a < b && c > d) || e != f"}, {"a<b||c>d&&e!=f", "a < b || (c > d && e != f)"}, {"(a<b||c<d)&&e<f", "(a < b || c < d) && e < f"},
+		{"!a<b", "!(a < b)"}, {"!a<b&&c<d", "(!(a < b)) && c < d"}, {"", "all"},
+		{"(a+b)*2<(c)", "(a + b) * 2 < c"}, {"a+b*2<c", "(a + (b * 2)) < c"}, {"a in (5,-3..-1,1us..2us)", "a in (5, -3..-1, 1us..2us)"}, {"group=a-b/c.d", `group = "a-b/c.d"`},
 		{`first(20,"GC concurrent mark phase",goroutine)`, "first(20, gc, goroutine)"}, {"ended==\"blocked\"", "ended = blocked"},
 		{"wait=~chan", `wait =~ "chan"`}, {`group="\u0041\n\"\\é"`, `group = "A\n\"\\é"`},
 	} {
-		f, err := parseFilter(c[0])
-		if err != nil || f.String() != c[1] {
-			t.Errorf("%s: %v, %v; want %s", c[0], f, err, c[1])
-		}
+		sameFilter(t, e, c[0], c[1])
 	}
 	for _, c := range [][2]string{
-		{"a-(b-c)", "a - (b - c)"}, {"a-b-c", "a - b - c"}, {"-(a*b)", "-(a * b)"}, {"-a*b", "-a * b"}, {"1.50", "1.5"}, {"5µs", "5us"}, {"1e3", "1000"}, {"1e-7", "1e-7"},
-		{"123456789012345678901234567890", "1.2345678901234568e+29"}, {"a/b/c", "a / b / c"}, {"a/(b/c)", "a / (b / c)"},
+		{"a-(b-c)", "a - b + c"}, {"a-b-c", "(a - b) - c"}, {"-(a*b)", "-a * b"}, {"-a+b", "b - a"}, {"1.50", "1.5"}, {"5µs", "5us"}, {"1e3", "1000"}, {"1e-7", "0.0000001"},
+		{"123456789012345678901234567890", "1.2345678901234568e+29"}, {"a/b/c", "(a / b) / c"}, {"a/(b/c)", "a / (b / c)"}, {"a+b*c", "a + (b * c)"},
 	} {
-		m, err := parseMetric(c[0])
-		if err != nil || m.String() != c[1] {
-			t.Errorf("%s: %v, %v; want %s", c[0], m, err, c[1])
-		}
+		sameMetric(t, e, c[0], c[1])
+	}
+	if slices.Equal(valuesOf(t, e, "a-(b-c)"), valuesOf(t, e, "a-b-c")) || slices.Equal(valuesOf(t, e, "a+b*c"), valuesOf(t, e, "(a+b)*c")) ||
+		slices.Equal(chosen(t, e, "a<b||c>d&&e!=f"), chosen(t, e, "(a<b||c>d)&&e!=f")) {
+		t.Error("the recording does not tell expressions apart")
 	}
 }
 
-// parseMetric parses the text of a metric.
-func parseMetric(text string) (*node, error) { return parse(text, (*lexer).metric) }
-
-func roundTrip[T fmt.Stringer](t *testing.T, text string, parse func(string) (T, error)) {
-	parsed, err := parse(text)
-	if err != nil {
-		checkSyntaxError(t, text, err)
-		return
-	}
-	canonical := parsed.String()
-	again, err := parse(canonical)
-	if err != nil {
-		if len(canonical) <= maxText { // it may be longer
-			t.Errorf("%q became %q: %v", text, canonical, err)
+// lettered returns a recording with all the names of the canonical texts.
+func lettered() *quanta.Recording {
+	rec := made(5, 130)
+	for i, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		c := quanta.Counter{Name: name}
+		for row := range rec.Len() {
+			c.Values = append(c.Values, int64((row*(2*i+3)+row/(i+1))%5))
 		}
-		return
+		rec.Counters = append(rec.Counters, c)
+		rec.Markers = append(rec.Markers, quanta.Marker{Time: int64(i+1) * 10_000, Goroutine: int64(i), Text: name})
 	}
-	if again.String() != canonical {
-		t.Errorf("%q became %q, and that %q", text, canonical, again)
+	rec.Spans = append(rec.Spans, quanta.Span{Name: "x", Begin: 1000, End: 50_000})
+	return rec
+}
+
+func sameFilter(t *testing.T, e *Explorer, text, canonical string) {
+	t.Helper()
+	a, err := e.Select(t.Context(), text)
+	b, err2 := e.Select(t.Context(), canonical)
+	if (err == nil) != (err2 == nil) || !slices.Equal(a, b) {
+		t.Errorf("%q and %q differ: %d rows, %v; %d rows, %v", text, canonical, len(a), err, len(b), err2)
+	}
+}
+
+func sameMetric(t *testing.T, e *Explorer, text, canonical string) {
+	t.Helper()
+	rows := chosen(t, e, "all")
+	a, err := e.Values(t.Context(), text, rows)
+	b, err2 := e.Values(t.Context(), canonical, rows)
+	if (err == nil) != (err2 == nil) || !slices.EqualFunc(a, b, func(v, w float64) bool { return v == w || v != v && w != w }) {
+		t.Errorf("%q and %q differ: %v, %v; %v, %v", text, canonical, a, err, b, err2)
 	}
 }
 
@@ -103,24 +107,23 @@ func FuzzFilter(f *testing.F) {
 	for _, text := range canonicalFilters() {
 		f.Add(text)
 	}
-	e := explorer(f, made(5, 130))
+	e := explorer(f, lettered())
 	f.Fuzz(func(t *testing.T, text string) {
-		roundTrip(t, text, parseFilter)
-		root, err := parseFilter(text)
-		if err != nil {
+		if err := CheckFilter(text); err != nil {
+			checkSyntaxError(t, text, err)
 			return
 		}
-		canonical := root.String()
 		set, err := e.Select(t.Context(), text)
 		if err != nil {
 			checkSyntaxError(t, text, err)
 			return
 		}
-		if CheckFilter(canonical) != nil {
-			return // longer than the input
+		if text = strings.TrimSpace(text); text == "" || len(text) > maxText-3 {
+			return
 		}
-		if other, err := e.Select(t.Context(), canonical); err != nil || !slices.Equal(other, set) {
-			t.Errorf("%q and %q are different sets: %v", text, canonical, err)
+		sameFilter(t, e, text, "("+text+")")
+		if others := chosen(t, e, "!("+text+")"); !slices.Equal(others, e.complement(set)) {
+			t.Errorf("%q: %d of %d rows, and %d not", text, len(set), e.rec.Len(), len(others))
 		}
 	})
 }
@@ -130,23 +133,20 @@ func FuzzMetric(f *testing.F) {
 	for _, text := range canonicalMetrics {
 		f.Add(text)
 	}
-	e := explorer(f, made(5, 130))
+	e := explorer(f, lettered())
 	f.Fuzz(func(t *testing.T, text string) {
-		roundTrip(t, text, parseMetric)
-		m, err := parseMetric(text)
+		values, err := e.Values(t.Context(), text, chosen(t, e, "all"))
 		if err != nil {
-			return
-		}
-		canonical := m.String()
-		values, err := e.Values(t.Context(), canonical, chosen(t, e, "all"))
-		if err != nil {
-			checkSyntaxError(t, canonical, err)
+			checkSyntaxError(t, text, err)
 			return
 		}
 		for _, v := range values {
 			if v-v != 0 && v == v {
 				t.Fatalf("%q is %v", text, v)
 			}
+		}
+		if len(text) <= maxText-5 {
+			sameMetric(t, e, text, "-(-("+text+"))")
 		}
 	})
 }
@@ -175,55 +175,4 @@ func TestFiltersOfTheComment(t *testing.T) {
 	if n != 17 {
 		t.Errorf("%d filters found", n)
 	}
-}
-
-// String returns the canonical form, which parses to the same tree.
-func (n *node) String() string {
-	switch n.op {
-	case "all", "none":
-		return n.op
-	case opName, opField, opWord:
-		return n.text
-	case opString:
-		return quote(n.text)
-	case opNumber:
-		if n.text == "" {
-			return formatNumber(n.value)
-		}
-		return formatNumber(n.value/suffixes[n.text].scale) + n.text
-	case opRange:
-		return n.kids[0].String() + ".." + n.kids[1].String()
-	case opNot:
-		return "!" + n.kids[0].within(bindNeg+1)
-	case opNeg:
-		return "-" + n.kids[0].within(bindNeg)
-	case opIn:
-		return n.kids[0].String() + " in (" + joined(n.kids[1:]) + ")"
-	}
-	if b := bindings[n.op]; b > 0 {
-		return n.kids[0].within(b) + " " + n.op + " " + n.kids[1].within(b+1)
-	}
-	return n.op + "(" + joined(n.kids) + ")"
-}
-
-func joined(nodes []*node) string {
-	var out []string
-	for _, n := range nodes {
-		out = append(out, n.String())
-	}
-	return strings.Join(out, ", ")
-}
-
-// within returns the node, in parentheses if it binds less tightly than binding.
-func (n *node) within(binding int) string {
-	if b := bindings[n.op]; b > 0 && b < binding {
-		return "(" + n.String() + ")"
-	}
-	return n.String()
-}
-
-// formatNumber formats a number of 0 or more as JSON and JavaScript do.
-func formatNumber(v float64) string {
-	text, _ := json.Marshal(Value(v)) // cannot fail
-	return string(text)
 }

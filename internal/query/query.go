@@ -57,55 +57,47 @@ type Answer struct {
 	Comparison   []comparison `json:"comparison,omitempty"` // largest difference first
 }
 
-// InPart returns the [*Error] of a part of a query.
+// InPart returns an error as the [*Error] of a part of a query, unless it is one of another part.
 func InPart(part string, err error) error {
 	var e *Error
 	if errors.As(err, &e) {
 		copied := *e
-		copied.Part = part
+		copied.Part = cmp.Or(e.Part, part)
 		return &copied
 	}
 	return &Error{Part: part, Pos: -1, Message: err.Error()}
 }
 
-func partError(part, format string, args ...any) error {
-	return InPart(part, fmt.Errorf(format, args...))
-}
-
 // Answer answers a query. The error is an [*Error] for an invalid query, or that of ctx.
 func (e *Explorer) Answer(ctx context.Context, q Query) (*Answer, error) {
-	rows, err := e.selectPart(ctx, "filter", q.Filter)
-	if err != nil {
-		return nil, err
-	}
-	a := &Answer{Filter: cmp.Or(strings.TrimSpace(q.Filter), "all"), Against: q.Against, Of: e.rec.Len(), Count: len(rows), Duration: Value(e.duration(rows))}
-	var others []int
-	part := func(asked bool, answer func() error) {
-		if asked && err == nil {
-			err = answer()
+	var err error
+	part := func(name string, asked bool, answer func() error) {
+		if err != nil || !asked {
+			return
+		}
+		if err = answer(); err != nil && ctx.Err() == nil {
+			err = InPart(name, err)
 		}
 	}
-	part(q.Against != "", func() (err error) {
-		others, err = e.selectPart(ctx, "against", q.Against)
-		return err
-	})
+	a := &Answer{Filter: cmp.Or(strings.TrimSpace(q.Filter), "all"), Against: q.Against, Of: e.rec.Len()}
+	var rows, others []int
+	part("filter", true, func() (err error) { rows, err = e.Select(ctx, q.Filter); return err })
+	part("against", q.Against != "", func() (err error) { others, err = e.Select(ctx, q.Against); return err })
 	if q.Against == "" && q.Compare != nil {
 		others = e.complement(rows)
 	}
-	a.AgainstCount = len(others)
+	a.Count, a.AgainstCount, a.Duration = len(rows), len(others), Value(e.duration(rows))
 	for i, text := range q.Units[:min(len(q.Units), 50)] {
-		part(true, func() error {
-			c, err := e.compileAll(fmt.Sprintf("units[%d]", i), 1, text)
-			if err == nil {
-				a.Units = append(a.Units, c[0].unit.String())
-			}
+		part(fmt.Sprintf("units[%d]", i), true, func() error {
+			m, err := e.compile(text)
+			a.Units = append(a.Units, m.unit.String())
 			return err
 		})
 	}
-	part(len(q.Stats) > 0, func() error {
-		metrics, err := e.compileAll("stats", 50, q.Stats...)
-		for _, c := range metrics {
-			s, err := e.statistics(ctx, c, rows, 1, func(int) int { return 0 }, quantilesShown, true)
+	part("stats", len(q.Stats) > 0, func() error {
+		metrics, err := e.compileAll(50, q.Stats...)
+		for _, m := range metrics {
+			s, err := e.statistics(ctx, m, rows, 1, first, quantilesShown, true)
 			if err != nil {
 				return err
 			}
@@ -113,25 +105,16 @@ func (e *Explorer) Answer(ctx context.Context, q Query) (*Answer, error) {
 		}
 		return err
 	})
-	part(q.Table != nil, func() (err error) { a.Table, err = e.table(ctx, *q.Table, rows); return err })
-	part(q.Rows != nil, func() (err error) { a.Rows, err = e.rows(ctx, *q.Rows, rows); return err })
-	part(q.Density != nil, func() (err error) { a.Density, err = e.density(ctx, *q.Density, rows); return err })
-	part(q.Lanes != nil, func() (err error) { a.Lanes, err = e.lanes(ctx, *q.Lanes, rows); return err })
-	part(len(q.Correlate) > 0, func() (err error) { a.Correlation, err = e.correlate(ctx, q.Correlate, rows); return err })
-	part(q.Compare != nil, func() (err error) { a.Comparison, err = e.compare(ctx, q.Compare, rows, others); return err })
+	part("table", q.Table != nil, func() (err error) { a.Table, err = e.table(ctx, *q.Table, rows); return err })
+	part("rows", q.Rows != nil, func() (err error) { a.Rows, err = e.rows(ctx, *q.Rows, rows); return err })
+	part("density", q.Density != nil, func() (err error) { a.Density, err = e.density(ctx, *q.Density, rows); return err })
+	part("lanes", q.Lanes != nil, func() (err error) { a.Lanes, err = e.lanes(ctx, *q.Lanes, rows); return err })
+	part("correlate", len(q.Correlate) > 0, func() (err error) { a.Correlation, err = e.correlate(ctx, q.Correlate, rows); return err })
+	part("compare", q.Compare != nil, func() (err error) { a.Comparison, err = e.compare(ctx, q.Compare, rows, others); return err })
 	if err != nil {
 		return nil, err
 	}
 	return a, nil
-}
-
-// selectPart selects the quanta of a part of a query.
-func (e *Explorer) selectPart(ctx context.Context, part, filter string) ([]int, error) {
-	rows, err := e.Select(ctx, filter)
-	if err != nil && ctx.Err() == nil {
-		err = InPart(part, err)
-	}
-	return rows, err
 }
 
 // duration returns the total duration of rows, in ns.

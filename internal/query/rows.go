@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -41,12 +42,12 @@ type quantum struct {
 // rows answers the question of a rowPage for a set. Rows with an unknown value come last, equal
 // ones in the order of the recording.
 func (e *Explorer) rows(ctx context.Context, q rowPage, set []int) (*rowPage, error) {
-	metrics, err := e.compileAll("rows", 20, q.Metrics...)
+	metrics, err := e.compileAll(20, q.Metrics...)
 	if err != nil {
 		return nil, err
 	}
 	if q.Offset < 0 || q.Limit < 0 || q.Limit > 10_000 {
-		return nil, partError("rows", "want 0 to 10000 rows, got %d from row %d", q.Limit, q.Offset)
+		return nil, fmt.Errorf("want 0 to 10000 rows, got %d from row %d", q.Limit, q.Offset)
 	}
 	q.Limit = cmp.Or(q.Limit, 100)
 	order, err := e.ordered(ctx, q, set)
@@ -54,14 +55,14 @@ func (e *Explorer) rows(ctx context.Context, q rowPage, set []int) (*rowPage, er
 		return nil, err
 	}
 	q.Total, q.Metrics, q.Units, q.Rows = len(set), []string{}, []string{}, []quantum{}
-	for _, c := range metrics {
-		q.Metrics, q.Units = append(q.Metrics, c.name), append(q.Units, c.unit.String())
+	for _, m := range metrics {
+		q.Metrics, q.Units = append(q.Metrics, m.name), append(q.Units, m.unit.String())
 	}
 	from := min(q.Offset, len(order))
 	for _, i := range order[from:min(from+q.Limit, len(order))] {
 		row := e.row(i)
-		for _, c := range metrics {
-			row.Values = append(row.Values, Value(c.column(i)))
+		for _, m := range metrics {
+			row.Values = append(row.Values, Value(m.of(i)))
 		}
 		q.Rows = append(q.Rows, row)
 	}
@@ -100,20 +101,16 @@ func (e *Explorer) ordered(ctx context.Context, q rowPage, set []int) ([]int, er
 		}
 		return rows, nil
 	}
-	c, err := e.compileAll("rows", 1, q.Sort)
+	values, err := e.Values(ctx, q.Sort, set)
 	if err != nil {
 		return nil, err
 	}
-	values, err := valuesIn(ctx, c[0].column, set)
 	for i, v := range values {
 		if v != v {
 			values[i] = math.Inf(1)
 		} else if q.Descending {
 			values[i] = -v
 		}
-	}
-	if err != nil {
-		return nil, err
 	}
 	// Selecting the last value of the page first is faster than sorting all rows.
 	limit := math.Inf(1)

@@ -113,7 +113,7 @@ type tally struct {
 
 // statistics summarizes a metric over n parts of a set; of returns the part of a row. It computes
 // deviations and quantiles if their names are given, and changes if requested.
-func (e *Explorer) statistics(ctx context.Context, c *compiled, rows []int, n int, of func(row int) int, names []string, changes bool) ([]Statistics, error) {
+func (e *Explorer) statistics(ctx context.Context, m metric, rows []int, n int, of func(row int) int, names []string, changes bool) ([]Statistics, error) {
 	var wanted []string // quantiles
 	for _, name := range names {
 		if _, ok := quantileOf(name); ok {
@@ -125,12 +125,12 @@ func (e *Explorer) statistics(ctx context.Context, c *compiled, rows []int, n in
 	if keep && n == 1 {
 		all[0].values = make([]float64, 0, len(rows))
 	}
-	columns := []column{c.column}
-	if c.over != nil {
-		columns = append(columns, c.over, c.under)
+	columns := []column{m.of}
+	if m.over != nil {
+		columns = append(columns, m.over, m.under)
 	}
 	if changes {
-		columns = append(columns, changeOf(e, c.column))
+		columns = append(columns, changeOf(e, m.of))
 	}
 	err := visit(ctx, rows, columns, func(row int, v []float64) {
 		t := &all[of(row)]
@@ -141,7 +141,7 @@ func (e *Explorer) statistics(ctx context.Context, c *compiled, rows []int, n in
 				t.values = append(t.values, v[0])
 			}
 		}
-		if c.over != nil && v[1] == v[1] && v[2] == v[2] {
+		if m.over != nil && v[1] == v[1] && v[2] == v[2] {
 			t.ratioRows++
 			t.over.add(v[1])
 			t.under.add(v[2])
@@ -154,10 +154,13 @@ func (e *Explorer) statistics(ctx context.Context, c *compiled, rows []int, n in
 	out := make([]Statistics, n)
 	for i := range out {
 		out[i] = all[i].statistics(wanted)
-		out[i].Metric, out[i].Unit = c.name, c.unit.String()
+		out[i].Metric, out[i].Unit = m.name, m.unit.String()
 	}
 	return out, err
 }
+
+// first is the part of every row if there is only one.
+func first(int) int { return 0 }
 
 func (t *tally) add(v float64) {
 	if t.known == 0 {

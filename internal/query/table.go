@@ -67,7 +67,7 @@ func (e *Explorer) table(ctx context.Context, q Table, set []int) (*Table, error
 			metrics = append(metrics, e.written(i))
 		}
 	}
-	compiled, err := e.compileAll("table", 50, metrics...)
+	compiled, err := e.compileAll(50, metrics...)
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +75,10 @@ func (e *Explorer) table(ctx context.Context, q Table, set []int) (*Table, error
 	bin := func(int) int { return 0 }
 	if q.Bins != 0 {
 		if q.Bins < 0 || q.Bins > 10_000 {
-			return nil, partError("table", "want 1 to 10000 bins, got %d", q.Bins)
+			return nil, fmt.Errorf("want 1 to 10000 bins, got %d", q.Bins)
 		}
 		if out.From, out.To, err = e.window(0, 0); err != nil {
-			return nil, InPart("table", err)
+			return nil, err
 		}
 		out.Bins = q.Bins
 		bin = func(row int) int {
@@ -87,8 +87,8 @@ func (e *Explorer) table(ctx context.Context, q Table, set []int) (*Table, error
 	}
 	of := e.parts(out, keys, q.Limit, set)
 	rows := out.all()
-	for i, c := range compiled {
-		cells, err := e.statistics(ctx, c, set, len(rows), of, q.Stats, false)
+	for i, m := range compiled {
+		cells, err := e.statistics(ctx, m, set, len(rows), of, q.Stats, false)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func (e *Explorer) table(ctx context.Context, q Table, set []int) (*Table, error
 			continue
 		}
 		if q.Bins > 0 {
-			bins, err := e.statistics(ctx, c, set, len(rows)*q.Bins, func(row int) int { return of(row)*q.Bins + bin(row) }, nil, false)
+			bins, err := e.statistics(ctx, m, set, len(rows)*q.Bins, func(row int) int { return of(row)*q.Bins + bin(row) }, nil, false)
 			if err != nil {
 				return nil, err
 			}
@@ -104,7 +104,7 @@ func (e *Explorer) table(ctx context.Context, q Table, set []int) (*Table, error
 				cells[j/q.Bins].Means = append(cells[j/q.Bins].Means, bins[j].Mean)
 			}
 		}
-		out.Metrics, out.Units = append(out.Metrics, c.name), append(out.Units, c.unit.String())
+		out.Metrics, out.Units = append(out.Metrics, m.name), append(out.Units, m.unit.String())
 		for j, row := range rows {
 			row.Cells = append(row.Cells, cells[j])
 		}
