@@ -13,13 +13,15 @@ import (
 //
 // Measuring takes about 0.1 µs, a tenth of a task of 1 µs. So if the tasks of a site execute for
 // less than 70 µs, or come more often, a random sample of them is measured, one in 200 µs on average,
-// and at least one in 64. A measured task counts as itself and all those before it back to the last
-// measured one. Numbers of tasks therefore stay exact, and sums are unbiased.
+// and at least one in 64, or in 256 if they mostly block. A measured task counts as itself and all
+// those before it back to the last measured one. Numbers of tasks therefore stay exact, and sums are
+// unbiased.
 //
 // A rare large task must not be missed or count several times. So the time is read around the other
 // tasks as well, which takes 25 ns, and one of 100 µs or more counts by itself. [cycles.Clock.Glance]
 // does not ask the system for the time of a thread that was off its processor, which takes 0.7 µs there.
-// Of a site whose tasks mostly block, reading the time is left out.
+// Of a site whose tasks mostly block, reading the time is left out, so a long task that was drawn
+// represents others there, too.
 //
 // All tasks are measured while a trace is recorded, if they are logged or may contain nested ones
 // that count as part of them, and if reading the clock is a system call or the runtime does not show
@@ -29,6 +31,7 @@ const (
 	sampleEach = 200 * time.Microsecond // average time between two measured tasks of a site
 	fewest     = 3                      // if one in fewer would be measured, all are
 	mostSkips  = 64                     // if one in more would be measured, one in mostSkips is: sizes may change
+	mostBlocks = 256                    // mostSkips for tasks that mostly block: a lock takes less than measuring it
 	longTask   = 100 * time.Microsecond // a task of this length represents only itself
 	paceTasks  = 4096                   // tasks after which their pace is judged again
 )
@@ -152,7 +155,11 @@ func (s *site) judge(notes []note) {
 	if every < fewest {
 		every = 0
 	}
-	p.every.Store(int32(min(every, mostSkips)))
+	most := int64(mostSkips)
+	if blocks {
+		most = mostBlocks
+	}
+	p.every.Store(int32(min(every, most)))
 	p.blocks.Store(blocks)
 	p.tasks, p.gone, p.ran, p.since = 0, 0, 0, now
 }
@@ -194,10 +201,14 @@ func (s *site) tookLong(start *cycles.Mark) {
 	s.add([]note{n})
 }
 
-// alone makes a long task represent only itself, and a later one the others.
+// alone makes a long task represent only itself, and a later one the others, if other long tasks
+// count by themselves.
 //
 //go:norace
 func (n *note) alone() {
+	if n.others == 0 || n.wall < n.site.rec.longTask || n.site.pace.blocks.Load() {
+		return
+	}
 	n.site.pace.owed.Add(int64(n.others))
 	n.others = 0
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -135,6 +136,39 @@ func TestSampleIsUnbiased(t *testing.T) {
 	}
 }
 
+// Of tasks that mostly block, the time is not read around those that are not drawn, so a long one that
+// is drawn represents others: their time is not lost.
+func TestTimeOfBlockingTasksIsUnbiased(t *testing.T) {
+	const tasks, limit = 100_000, 300
+	r := paced(t)
+	g := Group{Recorder: r}
+	g.SetLimit(limit)
+	ask := make(chan int)
+	go func() {
+		for range ask {
+		}
+	}()
+	defer close(ask)
+	var took atomic.Int64
+	for i := range tasks {
+		g.Go(func() error {
+			from := time.Now()
+			if i%10 == 0 {
+				time.Sleep(2 * time.Millisecond)
+			} else {
+				ask <- i
+			}
+			took.Add(int64(time.Since(from)))
+			return nil
+		})
+	}
+	g.Wait()
+	c := &r.Profile().Classes[0]
+	if ratio := float64(c.WallNS.Sum()) / float64(took.Load()); c.Skipped < tasks/2 || ratio < 0.6 || ratio > 1.6 {
+		t.Errorf("the time is %.2f of the true one; %d of %d were skipped", ratio, c.Skipped, tasks)
+	}
+}
+
 // Large tasks among many small ones are measured, although few of them are drawn, and count once.
 func TestLargeTasksAreNotSkipped(t *testing.T) {
 	const tasks, large = 40_000, 20
@@ -249,6 +283,7 @@ func TestRareTasksAreNotSkipped(t *testing.T) {
 		{10 * time.Microsecond, 5 * time.Microsecond, 0, 40},
 		{time.Millisecond, time.Millisecond, 0, 0},
 		{1, 1, 0, mostSkips},
+		{1, 1, 4000, mostBlocks},
 	} {
 		for range 2 { // the second time covers only tasks of that pace
 			for i := range paceTasks {

@@ -275,9 +275,7 @@ func (x *execution) end() {
 	note.site, note.first, note.wall = x.site, x.first, wall
 	note.self, note.off = max(counted-r.bias, 0), max(wall-max(counted, 0), 0)
 	note.kind, note.others = 0, x.others
-	if x.others > 0 && wall >= r.longTask {
-		note.alone()
-	}
+	note.alone()
 	if !r.anywhere && !mark.Stayed(&f.start) {
 		note.kind, note.turns = noteLeft, mark.Turns(&f.start)
 		notes.learn(x.site)
@@ -330,9 +328,7 @@ func (sh *shadow) finish(f *frame, mark *cycles.Mark, others uint32) {
 	note := notes.next()
 	note.site, note.first, note.wall, note.self, note.off, note.kind = f.site, f.first, m.wall, m.self, m.selfOff, kind
 	note.turns, note.others = m.turns, others
-	if others > 0 && m.wall >= r.longTask {
-		note.alone()
-	}
+	note.alone()
 	if m.left {
 		notes.learn(f.site)
 	}
