@@ -333,3 +333,11 @@ func TestReadBack(t *testing.T) {
 		t.Errorf("%v, %v", g, err)
 	}
 }
+
+// Tables for people begin with the names of the rows, and that of a graph with the neck.
+func TestTablesForPeople(t *testing.T) {
+	graph := bottleneck("graph", "-format", "md", realTrace("gocompile-c2"))
+	graph.want(t, exitOK, "---: |\n| main.main | application |", "")
+	bottleneck("diff", "-format", "md", mutexTrace, computeTrace).want(t, exitOK, "\n| group | kind | share before |", "")
+	bottleneck("localhost:6060").want(t, exitUsage, "", `unknown command "localhost:6060"; a URL begins with http://`)
+}
