@@ -26,11 +26,13 @@ var roles = []role{paper, ink, muted, grid, axis, limit, shade}
 var styleSheet = sync.OnceValue(func() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".bottle-graph text{font-family:%s;font-variant-numeric:tabular-nums;white-space:pre}", fontStack)
-	b.WriteString(".bottle-graph .b{font-weight:700}")
+	b.WriteString(".bottle-graph .b{font-weight:700}.bottle-graph:root{max-width:100%;height:auto}")
 	rules := func(theme map[role]color.RGBA) {
 		for _, r := range roles {
 			fmt.Fprintf(&b, ".bottle-graph .%s{fill:%s}.bottle-graph .%s-line{stroke:%[2]s}", roleNames[r], hexOf(theme[r]), roleNames[r])
 		}
+		// A browser that shows the picture alone paints the rest of the window, too.
+		fmt.Fprintf(&b, ".bottle-graph:root{background:%s}", hexOf(theme[paper]))
 	}
 	rules(lightTheme)
 	b.WriteString("@media (prefers-color-scheme:dark){")

@@ -246,3 +246,11 @@ func TestEscape(t *testing.T) {
 		}
 	}
 }
+
+// A picture that fills a window is not cut off there, and the window has its color in both modes.
+func TestSVGAlone(t *testing.T) {
+	light, dark, _ := strings.Cut(styleSheet(), "@media (prefers-color-scheme:dark)")
+	if !strings.Contains(light, ":root{max-width:100%;height:auto}") || !strings.Contains(light, ":root{background:"+hexOf(lightTheme[paper])+"}") || !strings.Contains(dark, ":root{background:"+hexOf(darkTheme[paper])+"}") {
+		t.Error(styleSheet())
+	}
+}

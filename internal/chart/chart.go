@@ -43,7 +43,14 @@ func Names(g *bottle.Graph, groups []string) []string {
 	case "", "function", "creator", "goroutine":
 		return format.Funcs(groups)
 	}
-	return groups
+	short := slices.Clone(groups)
+	for i := range g.Boxes {
+		// Groups that are not of the application have the names of functions in every grouping.
+		if k := slices.Index(groups, g.Boxes[i].Group); k >= 0 && g.Boxes[i].Kind != bottle.Application {
+			short[k] = format.Func(groups[k])
+		}
+	}
+	return short
 }
 
 // Palette hands out the colors of lists in turn: warm ones to the neck.

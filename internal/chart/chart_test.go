@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -53,5 +54,13 @@ func TestNiceStep(t *testing.T) {
 		if got := NiceStep(least); math.Abs(got-want) > 1e-12*want {
 			t.Errorf("NiceStep(%v) = %v, want %v", least, got, want)
 		}
+	}
+}
+
+// In a graph by region, the names of regions are kept, and those of other groups are functions.
+func TestNamesByRegion(t *testing.T) {
+	g := &bottle.Graph{GroupBy: "region", Boxes: []bottle.Box{{Group: "a.com/b/c.D"}, {Group: "a.com/b/background.run", Kind: bottle.Tracer}}}
+	if got := Names(g, []string{"a.com/b/background.run", "a.com/b/c.D"}); got[0] != "background.run" || got[1] != "a.com/b/c.D" {
+		t.Errorf("%q", got)
 	}
 }
