@@ -214,7 +214,7 @@ func (a *app) status(ctx context.Context, c *cobra.Command, err error) int {
 			}
 		}
 		return program.Status
-	case errors.As(err, &usage) && !c.HasParent():
+	case errors.As(err, &usage) && (!c.HasParent() || c.Name() == "help"):
 		fmt.Fprintf(a.err, "bottleneck: %s\n", oneLine(usage.Error()))
 		return exitUsage
 	case errors.As(err, &usage):

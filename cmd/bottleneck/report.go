@@ -50,7 +50,7 @@ wakers to woken goroutines.`, f.run)
 		f.to.Only[name] = []string{"html"}
 	}
 	fs.FuncP("output", "o", "write `FILE`: .html is a page that needs no network, .perfetto-trace a trace for Perfetto", f.to.Add)
-	fs.StringVar(&f.http, "http", "", "serve the page at `[HOST]:PORT`, to this machine only; port 0 means a free port")
+	fs.StringVar(&f.http, "http", "", "serve the page at `[HOST]:[PORT]`, to this machine only; without PORT, at a free one")
 	flags.Window(fs, &f.window, "the step of the slider is `DURATION`; default a hundredth of the recording")
 	flags.Group(fs, &f.grouping, "")
 	fs.StringVar(&f.title, "title", "", "the `TITLE` of the page")

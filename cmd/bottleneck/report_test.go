@@ -148,7 +148,7 @@ func TestReportMixed(t *testing.T) {
 func TestReportUsage(t *testing.T) {
 	for _, tt := range []struct{ args, err string }{
 		{"", "no recording"}, {"trace.out", "-o FILE.html"}, {"-o page.txt trace.out", ".html"}, {"-o a.html -window -1s t", "positive duration"},
-		{"-http 0.0.0.0:80 t", "this machine only"}, {"-http example.com:80 t", "this machine only"}, {"-http localhost t", "[HOST]:PORT"},
+		{"-http 0.0.0.0:80 t", "this machine only"}, {"-http example.com:80 t", "this machine only"}, {"-http localhost t", "[HOST]:[PORT]"},
 		{"-o a.html -group nonsense t", "unknown grouping"}, {"-o a.html -o a.html t", "given twice"},
 	} {
 		bottleneck(append([]string{"report"}, strings.Fields(tt.args)...)...).want(t, exitUsage, "", tt.err)
@@ -204,7 +204,7 @@ func TestReportServes(t *testing.T) {
 	done := make(chan int, 1)
 	var stderr bytes.Buffer
 	go func() {
-		done <- run(ctx, []string{"report", "-http", "localhost:0", mutexTrace}, nil, w, &stderr)
+		done <- run(ctx, []string{"report", "-http", ":", mutexTrace}, nil, w, &stderr)
 		w.Close()
 	}()
 	line := make([]byte, 100)

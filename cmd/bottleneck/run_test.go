@@ -226,6 +226,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"completion", "tcsh"}, `want bash, zsh, fish or powershell, not "tcsh"`},
 		{[]string{"-kind", "locks"}, `flags of a command follow it`},
 		{[]string{"help", "grahp"}, `did you mean "graph"?`},
+		{[]string{"help", "zzzzzz"}, "bottleneck: unknown command \"zzzzzz\"; \"bottleneck help\" lists the commands\n"},
 		{[]string{"help", "graph", "demo"}, `more than one command`},
 		{[]string{"version", "1"}, `unexpected argument "1"`},
 		{[]string{"graph"}, "no input: want a FILE, a URL"},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck"
@@ -227,7 +228,7 @@ var speedupEndpoint = endpoint{
 		if live.Speedup == nil {
 			why := ""
 			if live.SpeedupErr != nil {
-				why = ": " + format.Clean(live.SpeedupErr.Error())
+				why = ": " + strings.TrimPrefix(format.Clean(live.SpeedupErr.Error()), "the trace: ")
 			}
 			return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "there is no estimate for these seconds" + why}
 		}

@@ -99,7 +99,7 @@ func TestWallOfTheTrace(t *testing.T) {
 			t.Errorf("the tracer is not of the program: %v", nanos)
 		}
 	}
-	if text := ask("text").String(); !strings.Contains(text, "from the execution trace") || !strings.Contains(text, "3.00  "+pkg+"TestWallOfTheTrace.func1") {
+	if text := ask("text").String(); !strings.Contains(text, "from the execution trace") || !strings.Contains(text, "3.00  live.TestWallOfTheTrace.func1") {
 		t.Error(text)
 	}
 }

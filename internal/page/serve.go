@@ -20,8 +20,8 @@ import (
 // CheckLoopback rejects addresses that other machines could reach.
 func CheckLoopback(address string) error {
 	host, port, err := net.SplitHostPort(address)
-	if _, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil {
-		return flags.Errorf("-http %s: want [HOST]:PORT, such as localhost:8080, or :0 for a free port", address)
+	if _, wrong := strconv.ParseUint(port, 10, 16); err != nil || port != "" && wrong != nil {
+		return flags.Errorf("-http %s: want [HOST]:[PORT], such as localhost:8080, or : for a free port", address)
 	}
 	if host != "" && !access.LoopbackHost(host) {
 		return flags.Errorf("-http %s: the page is served to this machine only; want localhost, 127.0.0.1 or [::1]", address)

@@ -107,7 +107,9 @@ func (o *wallTrace) text(w io.Writer, comment string, d time.Duration) error {
 	largest := func(of map[string]time.Duration, most int, indent string, more func(name string)) {
 		names := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) })
 		for _, name := range names[:min(len(names), most)] {
-			fmt.Fprintf(&b, "%10.2f  %s%s\n", float64(of[name])/float64(max(1, d)), indent, format.Clean(name))
+			if mean := float64(of[name]) / float64(max(1, d)); mean >= 0.005 || indent == "" {
+				fmt.Fprintf(&b, "%10.2f  %s%s\n", mean, indent, format.Clean(format.Func(name)))
+			}
 			more(name)
 		}
 	}
