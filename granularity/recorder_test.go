@@ -89,6 +89,29 @@ func notesChild() {
 	notesOf(&cycles.Thread{TID: 1}, 0).release()
 }
 
+// Of tasks that were locked as a sample, the wall times are their own, but at most those of the
+// others: a lock makes a task longer, but does not make a short one like those that were preempted.
+func TestWallTimesOfASampleAreItsOwn(t *testing.T) {
+	for _, tt := range []struct {
+		of             string
+		sample, others time.Duration
+		want           time.Duration // of 1,000 in the sample and 10 others
+	}{
+		{"short ones among preempted ones", 20 * time.Microsecond, 50 * time.Millisecond, 520 * time.Millisecond},
+		{"some that blocked longer, for the lock", 40 * time.Microsecond, 20 * time.Microsecond, 20200 * time.Microsecond},
+	} {
+		var l left
+		var place Site
+		l.cycles.AddN(10_000, 1000)
+		l.sampled.AddN(uint64(tt.sample), 1000)
+		l.wall.AddN(uint64(tt.others), 10)
+		l.estimate(&place, 1, 1)
+		if ratio := place.WallNS.Sum() / float64(tt.want); ratio < 0.95 || ratio > 1.05 || place.WallNS.Count() != 1010 || place.BlockedNS.Count() != 1010 {
+			t.Errorf("%s: %v in %d tasks, want %v in 1010", tt.of, time.Duration(place.WallNS.Sum()), place.WallNS.Count(), tt.want)
+		}
+	}
+}
+
 // Tasks that block are not estimated to have executed more than the process did.
 func TestEstimatesAreBounded(t *testing.T) {
 	rec := NewRecorder()

@@ -24,8 +24,8 @@ import (
 // represents others there, too.
 //
 // All tasks are measured while a trace is recorded, if they are logged or may contain nested ones
-// that count as part of them, and if reading the clock is a system call or the runtime does not show
-// which have left their threads.
+// that count as part of them, if they use [Pause], and if reading the clock is a system call or the
+// runtime does not show which have left their threads.
 
 const (
 	sampleEach = 200 * time.Microsecond // average time between two measured tasks of a site
@@ -40,6 +40,7 @@ const (
 type pace struct {
 	every  atomic.Int32 // one in every is measured; 0: all are
 	blocks atomic.Bool  // most of them leave their threads
+	pauses atomic.Bool  // one of them has used Pause: all are measured
 
 	_    [120]byte    // left changes with each task, and processors fetch lines in pairs
 	left atomic.Int64 // tasks until the next measured one
@@ -128,6 +129,10 @@ func (p *pace) unrepresented() int64 {
 func (s *site) judge(notes []note) {
 	p, r := &s.pace, s.rec
 	if s.key.pool == nil || r.Log > 0 || r.AggregateNested || !cycles.TurnsKnown() || r.clock.Info().Costs >= cheapReading {
+		return
+	}
+	if p.pauses.Load() {
+		p.every.Store(0)
 		return
 	}
 	for i := range notes {

@@ -169,6 +169,31 @@ func TestTimeOfBlockingTasksIsUnbiased(t *testing.T) {
 	}
 }
 
+// Tasks that use Pause are all measured: of one that is not drawn, it would not be known what the
+// pause was and what the task executed.
+func TestPausedTasksAreNotSkipped(t *testing.T) {
+	const tasks = 30_000
+	r := paced(t)
+	g := Group{Recorder: r}
+	g.SetLimit(4)
+	f := worker(5 * time.Microsecond)
+	for range tasks {
+		g.Go(func() error {
+			f()
+			resume := Pause()
+			time.Sleep(50 * time.Microsecond)
+			resume()
+			return nil
+		})
+	}
+	g.Wait()
+	c := &r.Profile().Classes[0]
+	// Some may be preempted while they compute.
+	if c.Executions() != tasks || c.Skipped != 0 || c.Estimated+c.Unmeasured > tasks/10 {
+		t.Errorf("%d executions; %d skipped, %d estimated, %d unmeasured", c.Executions(), c.Skipped, c.Estimated, c.Unmeasured)
+	}
+}
+
 // Large tasks among many small ones are measured, although few of them are drawn, and count once.
 func TestLargeTasksAreNotSkipped(t *testing.T) {
 	const tasks, large = 40_000, 20

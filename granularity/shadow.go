@@ -428,6 +428,9 @@ func (sh *shadow) pause() *paused {
 		var m measurement
 		f.measure(&mark, rec, &m) // resume also reads the clock, so the rest is as long as an empty task again
 		f.before, f.offCPU, f.left, f.turns, f.more = m.total, m.totalOff, m.left, m.turns, true
+		if p := &f.site.pace.pauses; !p.Load() { // storing is not cheap
+			p.Store(true)
+		}
 		if f.lock != 0 {
 			runtime.UnlockOSThread()
 		}

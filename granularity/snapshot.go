@@ -191,10 +191,12 @@ func (l *left) estimate(place *Site, nsPerCycle, part float64) bool {
 	if all == 0 {
 		walls = &l.sampled
 	} else {
-		// The sample's own wall times are longer, so the sample counts as tasks like the
-		// others.
-		place.WallNS.AddN(uint64(l.wall.Mean()), costly)
-		place.BlockedNS.AddN(uint64(l.wall.Mean())-min(executed, uint64(l.wall.Mean())), costly)
+		// If the sample's own wall times are longer, that is due to the locks.
+		for wall, count := range l.sampled.Buckets() {
+			wall = min(wall, uint64(l.wall.Mean()))
+			place.WallNS.AddN(wall, count)
+			place.BlockedNS.AddN(wall-min(executed, wall), count)
+		}
 	}
 	place.WallNS.Merge(walls)
 	for wall, count := range walls.Buckets() {
