@@ -130,6 +130,16 @@ func TestUtilizationIsAtMostWhole(t *testing.T) {
 	}
 }
 
+// In less than a few of the ticks in which the system counts the machine's time, it is not known.
+func TestUtilizationOfTheMachineNeedsTicks(t *testing.T) {
+	for wall, want := range map[time.Duration]string{time.Millisecond: ": not counted", time.Second: ": 40 %"} {
+		p := &Profile{Wall: wall, Procs: 2, Samples: []Sample{{Wall: wall, MachineCPU: wall * 4 / 5, MachineCapacity: 2 * wall}}}
+		if got := p.Utilizations()[2].String(); !strings.HasSuffix(got, want) {
+			t.Errorf("%v: %s, want %q", wall, got, want)
+		}
+	}
+}
+
 // Equal intervals of 50, 60 and 70 %: mean 60 %, deviation 10 %, Student's t for two degrees of
 // freedom 4.303.
 func TestMeanUtilization(t *testing.T) {

@@ -121,6 +121,10 @@ func (t *tasksText) class(c *granularity.Class, name string) {
 		s := &c.Sites[i]
 		created, submitted = addSite(created, s.Created, s.Tasks), addSite(submitted, s.Submitted, s.Tasks)
 	}
+	if slices.Equal(created, submitted) {
+		t.sites("created and submitted", created)
+		return
+	}
 	t.sites("created", created)
 	t.sites("submitted", submitted)
 }

@@ -108,6 +108,17 @@ func TestTasksOfManyClasses(t *testing.T) {
 	}
 }
 
+// A class whose tasks are created where they are submitted has one line for both.
+func TestTasksOfOneSite(t *testing.T) {
+	p := checks()
+	site := []granularity.Frame{{Func: "main.main", File: "/src/main.go", Line: 3}}
+	p.Classes[1].Sites = []granularity.Site{{Tasks: 570, Created: site, Submitted: site}}
+	var b bytes.Buffer
+	if err := text.WriteTasks(&b, p, text.Options{}); err != nil || strings.Count(b.String(), "main.main (main.go:3)") != 1 || !strings.Contains(b.String(), "\n  570 tasks created and submitted at main.main (main.go:3)\n") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
 // At every width, no line is too wide and all names are escaped.
 func TestWriteTasksIsHarmless(t *testing.T) {
 	wild := checks()

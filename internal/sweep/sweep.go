@@ -184,6 +184,6 @@ func Table(parameter string, points []Point) *result.Table {
 		columns = slices.DeleteFunc(columns[:6], func(c result.Column[Point]) bool { return c.Name == "predicted" })
 	}
 	t := result.New(columns, points, 0)
-	t.Title = "Times and tasks by " + parameter
+	t.Title = "Times by " + parameter
 	return t
 }
