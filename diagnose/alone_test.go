@@ -55,13 +55,15 @@ func TestSlowConsumerSetsThePace(t *testing.T) {
 	receive := timeline.Place{Func: "main.consume", File: "/src/main.go", Line: 7}
 	for _, tt := range []struct {
 		ran  time.Duration // by the consumer, in 1 s
+		n    int           // that are consumers
 		kind string
 		gain float64
 	}{
-		{890 * time.Millisecond, diagnose.Serial, 1 / 0.6},
-		{700 * time.Millisecond, diagnose.Serial, 1 / 0.6},
-		{640 * time.Millisecond, diagnose.HandOver, 1 / 0.64},
-		{200 * time.Millisecond, diagnose.HandOver, 1 / 0.6},
+		{890 * time.Millisecond, 1, diagnose.Serial, 1 / 0.6},
+		{700 * time.Millisecond, 1, diagnose.Serial, 1 / 0.6},
+		{640 * time.Millisecond, 1, diagnose.HandOver, 1 / 0.64},
+		{200 * time.Millisecond, 1, diagnose.HandOver, 1 / 0.6},
+		{1200 * time.Millisecond, 2, diagnose.HandOver, 1 / 0.6}, // whose work is divided
 	} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: "main.consume", Site: receive, Time: tt.ran, Count: 100},
@@ -72,12 +74,30 @@ func TestSlowConsumerSetsThePace(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := diagnose.New(diagnose.Results{Ledger: l, Graph: &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
-			{Kind: bottle.Application, Group: "main.consume", Goroutines: 1, Running: tt.ran, SelfParallelism: 1},
+			{Kind: bottle.Application, Group: "main.consume", Goroutines: tt.n, Running: tt.ran, SelfParallelism: max(1, 0.8*float64(tt.n))},
 			{Kind: bottle.Application, Group: "main.produce", Goroutines: 4, Running: 1200*time.Millisecond - tt.ran, SelfParallelism: 1},
 		}}}).Findings[0]
 		if f.Kind != tt.kind || math.Abs(f.Gain-tt.gain) > 1e-9 {
 			t.Errorf("ran for %v: %s %s, a gain of %v, want %s, %v", tt.ran, f.Kind, f.Title, f.Gain, tt.kind, tt.gain)
 		}
+	}
+}
+
+// What else a goroutine does that makes system calls is named after those that took it longest. During
+// a call that left processors idle, all of them were.
+func TestAloneBesideTheLongestCalls(t *testing.T) {
+	const ms = time.Millisecond
+	stat, list := placeOf("main.stat", 7), placeOf("main.list", 9)
+	f := diagnose.New((&made{
+		rows: []ledger.Row{{Category: ledger.NoWork, Beside: "main.main", Time: 600 * ms, Count: 1},
+			{Category: ledger.Syscall, Group: "main.main", Site: stat, Time: 250 * ms, Count: 300_000},
+			{Category: ledger.Syscall, Group: "main.main", Site: list, Time: 50 * ms, Count: 100},
+			{Category: ledger.Outside, Group: "main.main", Site: list, Wait: "syscall", Beside: "main.main", Time: 240 * ms, Count: 9},
+			{Category: ledger.Code, Group: "main.main", Site: stat, Time: 150 * ms, Count: 9}},
+		change: func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 2, 2*time.Second },
+	}).results(t)).Findings[0]
+	if f.Kind != diagnose.Syscalls || f.Where[0] != stat || f.Lost != 850*ms {
+		t.Errorf("%s of %v at %v: %s", f.Kind, f.Lost, f.Where, f.Title)
 	}
 }
 

@@ -218,8 +218,8 @@ func (d *diagnosis) index() {
 		case ledger.Code:
 			d.code[group] = append(d.code[group], i)
 			g.code, g.slices, g.shared = g.code+r.Time, g.slices+r.Count, g.shared+r.Shared
-			if d.shared += r.Shared; r.Shared > 0 {
-				d.sharedAt = cmp.Or(d.sharedAt, r)
+			if d.shared += r.Shared; r.Shared > 0 && (d.sharedAt == nil || r.Shared > d.sharedAt.Shared) {
+				d.sharedAt = r
 			}
 			if r.Site.Func == "" {
 				if g.nameless += r.Time; r.Group == unnamed {
@@ -547,9 +547,13 @@ func (d *diagnosis) mergeCalls() {
 		if ran.c > calls {
 			calls, into = 0, d.causeOf(key{kind: Cgo})
 		}
+		var most time.Duration
 		for _, c := range d.causes {
-			if calls > 0 && (c.kind == Syscalls || c.kind == Blocking) && d.l.Rows[c.rows[0]].Group == alone.name && (into == nil || c.lost > into.lost) {
-				into = c
+			if busy := d.timesOf(c)[ledger.Syscall]; calls > 0 && (c.kind == Syscalls || c.kind == Blocking) && d.l.Rows[c.rows[0]].Group == alone.name {
+				// During a call that left processors idle, all were.
+				if took := busy + (c.lost-busy)/time.Duration(d.l.Procs); took > most {
+					into, most = c, took
+				}
 			}
 		}
 		if into == nil || calls == 0 && into.kind != Cgo || into.lost < calls/2 {
@@ -1316,7 +1320,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: NoWork}, true
 	case r.Category == ledger.NoWork && d.stopsTracing(ran, r.Time):
 		return key{kind: Tracing}, true
-	case nothing, r.Category == ledger.WakeUp && (r.Wait == timeline.WaitCreated.String() && ran == d.called(r.Group) || !d.setsPace(ran)):
+	case nothing, r.Category == ledger.WakeUp && (r.Wait == timeline.WaitCreated.String() && ran == d.called(r.Group) || r.Wait != timeline.WaitCreated.String() && d.divided(ran) || !d.setsPace(ran)):
 		return key{kind: HandOver}, true
 	case ran == ledger.Several:
 		return key{kind: Starved}, true
@@ -1492,6 +1496,11 @@ func (d *diagnosis) paced(lock timeline.Place, by string) bool {
 func (d *diagnosis) setsPace(name string) bool {
 	ran := d.alone(name)
 	return ran > 0 && ran*time.Duration(2*d.l.Procs-1) >= d.Graph.Wall*time.Duration(d.l.Procs)
+}
+
+// divided reports whether the goroutines of a group run at the same time, one for each processor or more.
+func (d *diagnosis) divided(name string) bool {
+	return d.isGroup(name) && d.boxes[name].SelfParallelism > 1.5 && d.boxes[name].Goroutines >= d.l.Procs
 }
 
 // isGroup reports whether a name is that of more than one goroutine.

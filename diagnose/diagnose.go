@@ -339,7 +339,7 @@ func (d *diagnosis) little() time.Duration { return d.of[ledger.Code] / 6 }
 
 // fights reports whether much of the running time passed in atomic operations and RWMutexes, or in
 // selects that did not wait. Goroutines that fight for memory, or poll, run, but do not get on.
-func (d *diagnosis) fights() bool { return d.shared >= d.l.Capacity/4 }
+func (d *diagnosis) fights() bool { return ratio(d.shared, d.l.Capacity) >= 0.22 }
 
 // polls reports whether most of that was selects.
 func (d *diagnosis) polls() bool {

@@ -550,6 +550,13 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{often(turn("main.main", "main.work", 300*ms), 200)}, boxes: []bottle.Box{box("main.work", 2, 1700*ms, 1.4), box("main.main", 1, 0, 1)}, change: goroutines("main.work", 2, 850*ms), // many results
 			sentence: "While main.work ran, and no others, the other processors had nothing to do: 15% of the capacity.",
 			advice:   "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."},
+		// One of several goroutines has most of the work, such as that of a popular key.
+		{rows: []ledger.Row{idle(ledger.Idle, "chan-receive", "main.work", time.Second)}, boxes: []bottle.Box{box("main.work", 4, time.Second, 1.2)}, change: func(r *diagnose.Results) {
+			goroutines("main.work", 3, 50*ms)(r)
+			r.Tasks.Classes[0].RunningNS.AddN(uint64(850*ms), 1)
+		},
+			sentence: "While main.work ran, and no others, the other processors had nothing to do: 50% of the capacity.",
+			advice:   "One of the 4 took 85% of the time for which they ran. Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more."},
 		// Of many goroutines that Broadcast wakes, few have anything to do.
 		{rows: []ledger.Row{broadcast(time.Second), {Category: ledger.Code, Group: "main.take", Site: placeOf("main.take", 3), Time: 900 * ms, Count: 600_000}},
 			sentence: "While main.work ran alone, the other processors had nothing to do: 50% of the capacity.",
@@ -610,6 +617,11 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{code("main.loop", 1, 1900*ms)}, boxes: []bottle.Box{box("main.loop", 4, 1900*ms, 2)},
 			waits:    []contention.Wait{{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.loop", Stack: stackOf("main.loop", 3)}, Contentions: 1_900_000, Parks: 1_900_000}},
 			sentence: "Tiny pieces of work: main.loop ran for 1 µs between one wait for others and the next, on average (1,900,000 times, most at main.loop main.go:3)."},
+		{rows: []ledger.Row{{Category: ledger.Scheduler, Group: "main.loop", Site: placeOf("main.loop", 3), Wait: "cond", All: true, Time: 200 * ms, Count: 1_800_000},
+			{Category: ledger.Code, Group: "main.loop", Site: placeOf("main.loop", 3), Time: 1800 * ms, Count: 1_800_000}}, boxes: []bottle.Box{box("main.loop", 64, 1800*ms, 2)},
+			waits:    []contention.Wait{{Kind: contention.CondKind, Waiter: contention.Party{Group: "main.loop", Stack: stackOf("main.loop", 3)}, Contentions: 1_800_000, Parks: 1_800_000}},
+			sentence: "Tiny pieces of work: main.loop ran for 1 µs between one wait for others and the next, on average (1,800,000 times, most at main.loop main.go:3); 10% of the capacity went to handing over.",
+			advice:   "Broadcast wakes all that wait at main.loop main.go:3, which ran for 1 µs until they waited again, on average: if one is enough, use Signal. To wait and be woken takes about as long: hand over several pieces at a time, or let each goroutine take a range of the work."},
 		{boxes: []bottle.Box{box("main.take", 200, time.Second, 1)}, change: func(r *diagnose.Results) {
 			r.Ledger.Born = 200
 			r.Contention.Unfinished = []contention.Wait{{Kind: contention.ChanSendKind, Waiter: sender, Contentions: 200, Waited: 200 * 500 * ms, Longest: time.Second}}

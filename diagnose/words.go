@@ -197,6 +197,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		}
 	case pieces:
 		d.tinyPieces(&f, c.name, fmt.Sprintf("; %s of the capacity went to handing over", lost))
+		f.Advice = d.herd(c) + f.Advice
 	case NoWork:
 		f.Title = fmt.Sprintf("Nothing ran for %s of the capacity, to the end of the trace.", lost)
 		f.Advice = "The program had no work, or all of its goroutines wait for ever." + d.stuck(&f, c)
@@ -1048,6 +1049,8 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 			f.Where = slices.Insert(f.Where, min(1, len(f.Where)), starter)
 		}
 		f.Advice = fmt.Sprintf("What %s started took %s of the time for which they ran. ", starter, format.Percent(ran, whole))
+	} else {
+		f.Advice = d.mostlyOne(c)
 	}
 	if d.mostlyPolls(c.name) {
 		f.Advice = "Most of that passed in atomic operations or in select statements that did not wait: if it polls for something, have it wait for that instead."
@@ -1097,6 +1100,17 @@ func (d *diagnosis) longer(group string) time.Duration {
 	}
 	ran := &d.Tasks.Classes[i].RunningNS
 	return time.Duration(float64(ran.Max()) - ran.Mean())
+}
+
+// mostlyOne returns a sentence about the one of several goroutines that ran for most of the time, if
+// there is one, or else "".
+func (d *diagnosis) mostlyOne(c *cause) string {
+	b := d.boxes[c.name]
+	if !d.isGroup(c.name) || b.SelfParallelism > 1.5 || d.longer(c.name) < b.Running*2/5 {
+		return ""
+	}
+	longest := d.longer(c.name) + b.Running/time.Duration(b.Goroutines)
+	return fmt.Sprintf("One of the %s took %s of the time for which they ran. ", format.Count(b.Goroutines), format.Percent(min(longest, b.Running), b.Running))
 }
 
 // oneByOne reports whether a group of goroutines, none of which ran for most of the time, ran one at

@@ -525,6 +525,7 @@ func (o *Observer) Ledger() *Ledger {
 		queue   uint64 // in 2^-16 ns, so that sums do not depend on their order
 		blocked timeline.Time
 		stacks  map[*timeline.Stack]timeline.Time
+		shared  map[string]timeline.Time // by what shares returns
 	}
 	joined := map[name]*fine{}
 	add := func(r Row, t, blocked timeline.Time, count int64, queue uint64, m majority) {
@@ -533,7 +534,14 @@ func (o *Observer) Ledger() *Ledger {
 			f = &fine{Row: r, stacks: map[*timeline.Stack]timeline.Time{}}
 			joined[r.name()] = f
 		}
+		f.All = f.All || r.All
 		f.stacks[m.stack] += m.weight
+		if fn := shares(m.stack); fn != "" && r.Category == Code {
+			if f.shared == nil {
+				f.shared = map[string]timeline.Time{}
+			}
+			f.shared[fn] += t
+		}
 		f.Time += time.Duration(t)
 		f.blocked += blocked
 		f.Count += count
@@ -583,8 +591,11 @@ func (o *Observer) Ledger() *Ledger {
 				f.Callee, f.Call = callee(s), systemCall(s)
 			}
 			if f.Category == Code && time.Duration(f.blocked) < f.Time/2 {
-				if f.Callee = shares(s); f.Callee != "" {
-					f.Shared = f.Time
+				for fn, t := range f.shared {
+					f.Shared += time.Duration(t)
+					if most := f.shared[f.Callee]; t > most || t == most && fn < f.Callee {
+						f.Callee = fn
+					}
 				}
 			}
 		}

@@ -102,6 +102,32 @@ func chain(functions ...string) *timeline.Stack {
 	return s
 }
 
+// A loop that looks at an atomic variable is as often between two looks. Only what was preempted in one
+// is shared, in whatever order the rows of the line are joined.
+func TestPartlySharedCode(t *testing.T) {
+	loop, other := chain("main.loop"), chain("sync/atomic.(*Int64).Load", "main.loop")
+	loop.Frames[0].Line = 2
+	for _, s := range []*timeline.Stack{loop, other} {
+		*field[*timeline.Frame](reflect.ValueOf(s).Elem(), "site") = s.Root()
+	}
+	for range 9 {
+		o := NewObserver(Options{})
+		show := player(o, 1)
+		g := &timeline.Goroutine{ID: 1, Index: 0, Func: "main.loop"}
+		for i, stack := range []*timeline.Stack{loop, other} {
+			show(timeline.Time(1000+100_000*i), g, timeline.Running, nil)
+			*field[*timeline.Stack](reflect.ValueOf(g).Elem().FieldByName("cur"), "stack") = stack
+			show(timeline.Time(51_000+100_000*i), g, timeline.Runnable, nil)
+		}
+		o.End(201_000)
+		rows := o.Ledger().Rows
+		r := rows[slices.IndexFunc(rows, func(r Row) bool { return r.Category == Code })]
+		if r.Site.Line != 2 || r.Time != 100_000 || r.Shared != 50_000 || r.Callee != "sync/atomic.(*Int64).Load" {
+			t.Fatalf("%v: %v of %v shared, calls %q", r.Site, r.Shared, r.Time, r.Callee)
+		}
+	}
+}
+
 // Code counts as shared if it was preempted in an atomic operation or in a reader's method of an
 // RWMutex. A wait for a lock does not show where the goroutine ran before.
 func TestSharedCode(t *testing.T) {
