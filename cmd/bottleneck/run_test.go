@@ -395,3 +395,12 @@ func TestRecordingsNoteTheProcessorsOfTheirMachine(t *testing.T) {
 		t.Errorf("a trace of runtime/trace: %v processors, %q; %v", g.CPUs, g.Oversubscribed(), err)
 	}
 }
+
+// Measures with the same help share it.
+func TestHelpIsNotRepeated(t *testing.T) {
+	for _, command := range []string{"scale", "speedup"} {
+		if help := bottleneck("help", command).out; strings.Count(help, "with N workers ÷ with one") != 1 || !strings.Contains(help, "\n  user-time-growth,\n") {
+			t.Errorf("%s", help)
+		}
+	}
+}

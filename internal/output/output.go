@@ -351,7 +351,11 @@ func (f *Conditions) Define(c *cobra.Command, more string, about ...*condition.M
 	for _, m := range all {
 		width = max(width, len(m.Name))
 	}
-	for _, m := range all {
+	for i, m := range all {
+		if i+1 < len(all) && all[i+1].Help == m.Help {
+			fmt.Fprintf(&b, "  %s,\n", m.Name)
+			continue
+		}
 		fmt.Fprintf(&b, "  %-*s %s\n", width, m.Name, Wrapped(width+3, m.Help))
 	}
 	c.Long = b.String() + "\n" + Wrapped(0, about[0].Parts)
