@@ -338,6 +338,11 @@ func TestReadBack(t *testing.T) {
 func TestTablesForPeople(t *testing.T) {
 	graph := bottleneck("graph", "-format", "md", realTrace("gocompile-c2"))
 	graph.want(t, exitOK, "---: |\n| main.main | application |", "")
+	waits := bottleneck("contention", "-format", "md", realTrace("stdlog-file"))
+	waits.want(t, exitOK, "| mutex | log.Logger#2 | log.Logger | main.worker | log.(\\*Logger).output | main.worker | log.(\\*Logger).output | 2,409 | 1.18 s |", "")
+	if strings.Contains(waits.out, " &lt; ") || strings.Contains(waits.out, "syscall=") {
+		t.Errorf("a table for people has call chains, or nanoseconds:\n%s", waits.out)
+	}
 	bottleneck("diff", "-format", "md", mutexTrace, computeTrace).want(t, exitOK, "\n| group | kind | share before |", "")
 	bottleneck("localhost:6060").want(t, exitUsage, "", `unknown command "localhost:6060"; a URL begins with http://`)
 }

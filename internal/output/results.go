@@ -67,7 +67,24 @@ func (d Drawing) Goroutines() bool {
 }
 
 // ContentionForms are the forms of contention profiles.
-var ContentionForms = FormsOf(func(p *contention.Profile, d Drawing) (*result.Table, error) { return d.waits(p).Table(), nil },
+var ContentionForms = FormsOf(func(p *contention.Profile, d Drawing) (*result.Table, error) {
+	t := d.waits(p).Table()
+	t.SortedBy = "wait_ns"
+	var names, columns []string // without call chains, which are too long for a table that people read
+	for _, h := range t.Columns {
+		if strings.HasSuffix(h.Name, "_stack") || h.Name == "blocked_on" {
+			continue
+		}
+		if columns = append(columns, h.Name); h.Unit.IsText() && !h.Note {
+			names = append(names, h.Name)
+		}
+	}
+	t, err := t.By(names...)
+	if err != nil {
+		return nil, err
+	}
+	return t.Pick(columns...)
+},
 	func(p *contention.Profile, d Drawing) (*picture.Drawing, error) {
 		return picture.DrawContention(p, d.Picture())
 	}, Writers[*contention.Profile]{
@@ -75,6 +92,7 @@ var ContentionForms = FormsOf(func(p *contention.Profile, d Drawing) (*result.Ta
 			return text.WriteContention(w, p, d.Options)
 		},
 		"json": func(w io.Writer, p *contention.Profile, d Drawing) error { return contention.WriteJSON(w, d.waits(p)) },
+		"csv":  func(w io.Writer, p *contention.Profile, d Drawing) error { return text.TableCSV(w, d.waits(p).Table()) },
 		"folded": func(w io.Writer, p *contention.Profile, d Drawing) error {
 			return text.FoldedStacks(w, d.waits(p), cmp.Or(d.View, contention.JoinedView))
 		},
