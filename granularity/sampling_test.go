@@ -172,10 +172,10 @@ func TestTimeOfBlockingTasksIsUnbiased(t *testing.T) {
 // Tasks that use Pause are all measured: of one that is not drawn, it would not be known what the
 // pause was and what the task executed.
 func TestPausedTasksAreNotSkipped(t *testing.T) {
-	const tasks = 30_000
+	const tasks = 10_000
 	r := paced(t)
 	g := Group{Recorder: r}
-	g.SetLimit(4)
+	g.SetLimit(100)
 	f := worker(5 * time.Microsecond)
 	for range tasks {
 		g.Go(func() error {
