@@ -127,3 +127,26 @@ func TestLockTable(t *testing.T) {
 		t.Errorf("%+v", rows)
 	}
 }
+
+// The table counts a wait where its owner is, and not once more in the row of the time after it.
+func TestTableCountsWaitsOnce(t *testing.T) {
+	l := &Lock{ID: 1, Name: "cache"}
+	w := Wait{Kind: MutexKind, Lock: l, Waiter: Party{Group: "main.a"}, Waited: 8, Blamed: 5, Unattributed: 3, Contentions: 7, Ready: 2, Parks: 9}
+	pair := Wait{Kind: MutexKind, Lock: l, Waiter: w.Waiter, Owner: Party{Group: "main.b"}, Blamed: 5, Contentions: 4}
+	table := (&Profile{Locks: []*Lock{l}, Waits: []Wait{w}, Pairs: []Wait{pair}}).Table()
+	totals := map[string]int64{}
+	for k, v := range table.Total() {
+		totals[table.Columns[k].Name] = v.Int
+	}
+	rows := 0
+	for _, row := range table.Rows {
+		for k, v := range row {
+			if table.Columns[k].Name == "parks" && v.Known {
+				rows++
+			}
+		}
+	}
+	if totals["contentions"] != 4 || totals["wait_ns"] != 8 || rows != 1 {
+		t.Errorf("%v, %d rows have parks", totals, rows)
+	}
+}

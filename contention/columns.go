@@ -61,10 +61,10 @@ func lineColumns() []result.Column[line] {
 	return append(c, []result.Column[line]{
 		{Name: "flags", Title: "flags", Note: true, Help: "circumstances of the wait, and of its owner", Value: result.Texts(func(l *line) string { return FlagNames(l.Flags) })},
 		{Name: "contentions", Title: "waits", Unit: result.Count, Help: "waits that the owner delayed; 0 where there is no owner", Value: result.Ints(func(l *line) int64 {
-			if l.unfinished {
-				return 0
+			if l.owned {
+				return l.Contentions
 			}
-			return l.Contentions
+			return 0
 		})},
 		{Name: "wait_ns", Title: "waited", Unit: result.Duration, Help: "for how long", Value: result.Ints((*line).waited)},
 		{Name: "running_ns", Title: "ran", Unit: result.Duration, Help: "the part in which the owner ran", Value: of(owned, func(l *line) time.Duration { return l.Running })},

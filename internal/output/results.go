@@ -69,7 +69,6 @@ func (d Drawing) Goroutines() bool {
 // ContentionForms are the forms of contention profiles.
 var ContentionForms = FormsOf(func(p *contention.Profile, d Drawing) (*result.Table, error) {
 	t := d.waits(p).Table()
-	t.SortedBy = "wait_ns"
 	var names, columns []string // without call chains, which are too long for a table that people read
 	for _, h := range t.Columns {
 		if strings.HasSuffix(h.Name, "_stack") || h.Name == "blocked_on" {
