@@ -206,7 +206,7 @@ func (a *account) book(w *wait) {
 	// The other waits that it represents may have been for the same holds.
 	a.contended += contended * max(1, w.weight/max(1, int64(w.waiters)))
 	for i := range a.lost {
-		if a.lost[i].doubt != 0 {
+		if a.lost[i].variance != 0 {
 			w.flags |= Estimated
 			a.session.markSampled()
 			break
@@ -253,7 +253,7 @@ func (a *account) book(w *wait) {
 
 // blame adds what w has lost to the cell of the pair.
 func (a *account) blame(w *wait, k waitKey, c *waitCell, l *part) {
-	if l.held == 0 && l.doubt == 0 {
+	if l.held == 0 && l.variance == 0 {
 		return
 	}
 	pair := a.pairOf(c, pairKey{waiter: k.chain, waiterG: k.g, owner: l.owner, ownerG: l.ownerG, kind: k.kind, flags: k.flags | l.flags})
@@ -265,10 +265,10 @@ func (a *account) blame(w *wait, k waitKey, c *waitCell, l *part) {
 	pair.inWait += l.held
 	pair.blamed += l.held * w.weight
 	pair.longest = max(pair.longest, pair.inWait)
-	if l.doubt != 0 {
+	if l.variance != 0 {
 		// All waits behind those holds share this error. There are at most as many as waiters, and
 		// all may be in this row: then this sums to the square of their number.
-		pair.variance += l.doubt * float64(w.weight) * float64(2*max(w.weight, int64(w.waiters))-1)
+		pair.variance += l.variance * float64(w.weight) * float64(2*max(w.weight, int64(w.waiters))-1)
 		pair.unsure += l.unsure * w.weight
 	}
 	if !l.blocked || l.held == 0 {

@@ -33,13 +33,9 @@ type exit struct {
 	// repeatedly before any waiter wakes leaves one exit for all holds.
 	gaps     int64
 	arrivals uint32 // state.arrivals when this exit was published
-	// doubt is the variance of the time for which the owner held the lock, in ns²; see sampling.go.
-	// unknown is the part of gaps in which it is unknown whether the lock was held; unsure also
-	// includes the part that is only likely.
-	doubt           float64
-	unknown, unsure int64
-	shared          bool // a reader's
-	g               uint64
+	doubts
+	shared bool // a reader's
+	g      uint64
 
 	// chain is set after the lock was released.
 	chain atomic.Pointer[callstack.Chain]
@@ -49,6 +45,14 @@ type exit struct {
 	// forward is set by an owner that unlocked in Cond.Wait: the blame goes to the call chain of
 	// the final Unlock.
 	forward *forward
+}
+
+// doubts is what is not known of a run of holds, for which see sampling.go.
+type doubts struct {
+	// unknown is the part of the gaps in which it is unknown whether the lock was held; unsure also
+	// includes the part that is only likely.
+	unknown, unsure int64
+	variance        float64 // of the time for which the owner held the lock, in ns²
 }
 
 // incomparable makes the compiler omit the functions that compare a struct.
@@ -125,7 +129,7 @@ func (h *history) next() (*exit, *chunk) {
 	e.chain.Store(nil)
 	e.wanted.Store(nil)
 	e.pending, e.gaps, e.shared, e.forward = 0, 0, false, nil
-	e.doubt, e.unknown, e.unsure = 0, 0, 0
+	e.doubts = doubts{}
 	return e, c
 }
 
@@ -187,7 +191,7 @@ func (e *exit) want(a *account) {
 func (e *exit) holder(h *holder) {
 	h.acquired, h.released, h.pending, h.gaps = e.acquired, e.released, e.pending, e.gaps
 	h.chain, h.g = e.chain.Load(), e.g
-	h.doubt, h.unknown, h.unsure = e.doubt, e.unknown, e.unsure
+	h.doubts = e.doubts
 	if e.shared {
 		h.flags = ReadOwner
 	}

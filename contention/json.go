@@ -16,8 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// profileJSON is the JSON form of a profile: its exported fields, all times in nanoseconds, after
-// sums of waits.
+// profileJSON is the JSON form of a profile: its exported fields, after sums of waits.
 //
 //	{"wait_ns":…, "handoff_ns":…, "unattributed_ns":…, "ready_ns":…, "ready_idle_ns":…,
 //	 "contentions":…, "parks":…,
@@ -30,10 +29,9 @@ import (
 //	                     "kind":"chan-receive", …}]}],
 //	 "waits":[…], "locks":[…], "stacks":[…], "unfinished":[…], "warnings":[…], …}
 //
-// In pairs and roots, wait_ns is the time blamed. Stacks begin with the leaf. A frame is "func
-// file:line", or "func" if the file is unknown. For reading a profile back, "stacks" has the frames
-// as objects, and waiter_id and owner_id are indexes into it, from 1. Fields of rows
-// that are 0 or empty are omitted, except for contentions and wait_ns. No value is ever null.
+// In pairs and roots, wait_ns is the time blamed. Stacks begin with the leaf. For reading a profile
+// back, "stacks" has the frames as objects, and waiter_id and owner_id are indexes into it, from 1.
+// Fields of rows that are 0 or empty are omitted, except for contentions and wait_ns. No value is null.
 type profileJSON struct {
 	sumsJSON
 	Kinds map[string]kindJSON `json:"kinds"`
@@ -84,9 +82,8 @@ type rowJSON struct {
 }
 
 // MarshalJSON returns the profile as one JSON object, from which [Profile.UnmarshalJSON] makes an
-// equal profile. Invalid UTF-8 in names is replaced. The only error is for a profile that refers to
-// locks which are not in Locks.
-// The receiver is not a pointer, as a Profile by value would marshal in another form.
+// equal profile. Invalid UTF-8 in names is replaced. It is an error if rows refer to locks that are
+// not in Locks. The receiver is not a pointer, as a Profile by value would marshal in another form.
 func (p Profile) MarshalJSON() ([]byte, error) {
 	form, err := p.form()
 	if err != nil {
@@ -300,9 +297,6 @@ func (f *profileJSON) read(p *Profile) (err error) {
 			p.Unfinished, err = f.rows("unfinished", f.Unfinished, func(r *rowJSON) (*Lock, error) { return &Lock{Name: r.Lock}, nil })
 		}
 	}
-	for i := range p.Pairs {
-		blame(&p.Pairs[i])
-	}
 	return err
 }
 
@@ -316,14 +310,6 @@ func (s *Stack) checkLines() error {
 		}
 	}
 	return nil
-}
-
-// blame undoes what wait_ns stands for in pairs and roots.
-func blame(q *Wait) {
-	q.Waited, q.Blamed = 0, q.Waited
-	for i := range q.Roots {
-		blame(&q.Roots[i])
-	}
 }
 
 // stack returns the stack with a number.
@@ -341,6 +327,9 @@ func (f *profileJSON) stack(field string, id int) (*Stack, error) {
 func (f *profileJSON) rows(name string, rows []rowJSON, lockOf func(*rowJSON) (*Lock, error)) (out []Wait, err error) {
 	err = each(name, rows, func(r *rowJSON) (err error) {
 		w := r.Wait
+		if name == "pair" || name == "root" { // wait_ns is the time blamed
+			w.Waited, w.Blamed = 0, w.Waited
+		}
 		if w.Lock, err = lockOf(r); err != nil {
 			return err
 		}
@@ -439,17 +428,11 @@ func checkRows(name string, rows []Wait, flags uint32, check func(*Wait) error) 
 
 // checkNumbers returns an error if a number is negative.
 func (w *Wait) checkNumbers() error {
-	for _, field := range []struct {
-		name string
-		n    int64
-	}{
-		{"contentions", w.Contentions}, {"parks", w.Parks}, {"observed", w.Observed}, {"links", int64(w.Links)}, {"wait_ns", int64(w.Waited)},
-		{"ready_ns", int64(w.Ready)}, {"ready_idle_ns", int64(w.ReadyIdle)}, {"stderr_ns", int64(w.StdErr)}, {"blamed_ns", int64(w.Blamed)},
-		{"handoff_ns", int64(w.HandOff)}, {"unattributed_ns", int64(w.Unattributed)}, {"longest_ns", int64(w.Longest)}, {"held_ns", int64(w.Held)},
-		{"running_ns", int64(w.Running)}, {"runnable_ns", int64(w.Runnable)},
-	} {
-		if field.n < 0 {
-			return fmt.Errorf("%s is negative: %d", field.name, field.n)
+	links, sums := int64(w.Links), w.sums()
+	for _, field := range append(sums[:],
+		named{"observed", &w.Observed}, named{"links", &links}, named{"stderr_ns", (*int64)(&w.StdErr)}, named{"longest_ns", (*int64)(&w.Longest)}, named{"held_ns", (*int64)(&w.Held)}) {
+		if *field.n < 0 {
+			return fmt.Errorf("%s is negative: %d", field.name, *field.n)
 		}
 	}
 	return nil

@@ -58,46 +58,31 @@ import (
 // In each row of Waits, Waited == Blamed + HandOff + Unattributed, exactly. The rows of Pairs with
 // the same kind, lock, waiter and waiter's flags sum to its Blamed.
 type Profile struct {
-	// Source is the origin of the observations, such as [FromTrace].
-	Source string `json:"source"`
-	// Accuracy is the accuracy of the blame, that of the least accurate part, such as [Exact].
-	Accuracy string `json:"accuracy"`
-	// Start is when collection began; zero if unknown.
-	Start time.Time `json:"start"`
-	// Duration is the length of the collection.
-	Duration time.Duration `json:"duration_ns"`
-	// Waits has the time lost by waiters, each contention once, longest Waited first.
-	Waits []Wait `json:"waits"`
-	// Pairs has the time blamed on owners, most Blamed first.
-	Pairs []Wait `json:"pairs"`
-	// Locks has the locks that rows refer to, in the order of their IDs.
-	Locks []*Lock `json:"locks"`
+	Source   string        `json:"source"`      // origin of the observations, such as [FromTrace]
+	Accuracy string        `json:"accuracy"`    // of the least accurate part of the blame, such as [Exact]
+	Start    time.Time     `json:"start"`       // when collection began; zero if unknown
+	Duration time.Duration `json:"duration_ns"` // of the collection
+	Waits    []Wait        `json:"waits"`       // time lost by waiters, each contention once, longest Waited first
+	Pairs    []Wait        `json:"pairs"`       // time blamed on owners, most Blamed first
+	Locks    []*Lock       `json:"locks"`       // the locks that rows refer to, in the order of their IDs
 	// InFlight is the number of contentions that had begun but were not yet settled. They are in
 	// no row of Waits.
 	InFlight int64 `json:"in_flight"`
 	// Unfinished has the contentions of InFlight in which a goroutine was still blocked when the
-	// trace ended, longest Waited first. For wrapped locks, it has those that had lasted for at
-	// least 10 ms at the Snapshot, at most 128 of a lock. Their Contentions are goroutines, and
-	// their Waited is the time so far. Their Owner is the holder of the lock, with the call chain
-	// of the Lock for a wrapped one. Their Lock has only a Name, as returned by Lock.String. They
-	// are in no sum.
+	// trace ended or, for wrapped locks, had been for 10 ms at the Snapshot, at most 128 of a lock.
+	// The longest Waited, which is the time so far, is first. Contentions are goroutines. Owner is
+	// the holder of the lock, with the call chain of the Lock for a wrapped one. Lock has only a
+	// Name, as returned by Lock.String. They are in no sum.
 	Unfinished []Wait `json:"unfinished"`
 	// Dropped counts what did not fit into bounded memory. All of it is still in the totals, but
 	// under names such as "[call chains dropped]", or as unattributed.
 	Dropped struct {
-		// Chains is the number of captures whose call chain was not kept.
-		Chains uint64 `json:"chains"`
-		// Locks is the number of locks that were combined as "[other locks]".
-		Locks uint64 `json:"locks"`
-		// Pairs is the number of times a wait or a part of it was put into a row without call
-		// chains.
-		Pairs uint64 `json:"pairs"`
-		// Exits is the number of releases that were not kept while a wait was in progress. The
-		// time that they explain is unattributed.
-		Exits uint64 `json:"exits"`
+		Chains uint64 `json:"chains"` // captures whose call chain was not kept
+		Locks  uint64 `json:"locks"`  // locks that were combined as "[other locks]"
+		Pairs  uint64 `json:"pairs"`  // waits, or parts of them, in a row without call chains
+		Exits  uint64 `json:"exits"`  // releases during waits; the time that they explain is unattributed
 	} `json:"dropped"`
-	// Warnings has a sentence for each limit of the accuracy.
-	Warnings []string `json:"warnings"`
+	Warnings []string `json:"warnings"` // a sentence for each limit of the accuracy
 	// Instances is the number of program instances in the profile, if [Merge] has added several;
 	// 0 means one. Duration is then the sum of theirs.
 	Instances int `json:"instances,omitempty"`
@@ -227,31 +212,23 @@ func FlagNames(f uint32) string {
 
 // Party is one side of a contention.
 type Party struct {
-	// Goroutine is the ID of the goroutine; 0 if it is unknown or rows are not separated by
-	// goroutine.
-	Goroutine uint64
-	// Group is the name of a group of goroutines: the function that they were started with.
-	Group string
-	// Stack is the call chain; nil if unknown. Within a profile, equal chains have the same
-	// pointer.
-	Stack *Stack
+	Goroutine uint64 // 0 if it is unknown or rows are not separated by goroutine
+	Group     string // the function that a group of goroutines was started with
+	Stack     *Stack // nil if unknown. Within a profile, equal call chains have the same pointer.
 }
 
 // Stack is a call chain, leaf first.
 type Stack struct {
-	Frames []Frame `json:"frames"`
-	// Truncated is set if the root is missing.
-	Truncated bool `json:"truncated"`
+	Frames    []Frame `json:"frames"`
+	Truncated bool    `json:"truncated"` // the root is missing
 }
 
 // Frame is one call.
 type Frame struct {
-	// Func is the full name of the function, such as "net/http.(*Server).Serve".
-	Func string `json:"func"`
+	Func string `json:"func"` // in full, such as "net/http.(*Server).Serve"
 	File string `json:"file"`
 	Line int    `json:"line"`
-	// PC is the address of the call in the profiled program; 0 if unknown.
-	PC uint64 `json:"pc"`
+	PC   uint64 `json:"pc"` // address of the call in the profiled program; 0 if unknown
 	// Aspect is set in frames of [Profile.Samples] that are not calls. Func is then a text in
 	// brackets, such as "[lock] cache", and Aspect is its meaning.
 	Aspect string `json:"-"`
@@ -259,23 +236,17 @@ type Frame struct {
 
 // Lock is a lock, or another object that was waited for.
 type Lock struct {
-	// ID is unique within the profile.
-	ID uint64 `json:"id"`
-	// Name is the name given to SetName or a New function; it may be empty.
-	Name string `json:"name"`
+	ID   uint64 `json:"id"`   // unique within the profile
+	Name string `json:"name"` // given to SetName or a New function; it may be empty
 	// Class groups similar locks. It is the type whose method first waited for the lock, or the
 	// function if it is not a method, followed by the place where a New function of this package
 	// made the lock, as in "example.com/lru.Cache (New:12)". A trace does not show that place.
-	Class string `json:"class"`
-	// Created is the call chain of the lock's creation; nil if unknown.
-	Created *Stack `json:"created,omitempty"`
-	// Waiters is the largest number of simultaneous waiters, counted when one of them was granted
-	// the lock.
-	Waiters int `json:"waiters"`
-	// Longest is the longest single wait.
-	Longest time.Duration `json:"longest_ns"`
-	// Contended is the time in which the lock was held while a goroutine waited for it.
-	Contended time.Duration `json:"contended_ns"`
+	Class   string `json:"class"`
+	Created *Stack `json:"created,omitempty"` // where the lock was created; nil if unknown
+	// Waiters is the largest number of simultaneous waiters, counted when one was granted the lock.
+	Waiters   int           `json:"waiters"`
+	Longest   time.Duration `json:"longest_ns"`   // of the single waits
+	Contended time.Duration `json:"contended_ns"` // held while a goroutine waited
 	// Hold is the median of the latest holds that a trace shows from beginning to end; 0 if there
 	// are too few. For several recordings, it is the longest median.
 	Hold time.Duration `json:"hold_ns,omitempty"`
@@ -302,52 +273,43 @@ type Wait struct {
 	// Parks is the number of times that they blocked, as the runtime's block and mutex profiles
 	// count: once more for each lost race. It is set for traces only; 0 for wrapped locks.
 	Parks int64 `json:"parks,omitempty"`
-	// Observed is the number of waits that were recorded with their owners. Contentions is larger
-	// if the waits were sampled.
+	// Observed is the number of waits that were recorded with their owners: fewer if sampled.
 	Observed int64 `json:"observed,omitempty"`
-	// Waited is the time from asking for the lock to getting it; in a trace, the time for which
-	// they were blocked.
+	// Waited is the time from asking for the lock to getting it; in a trace, that of being blocked.
 	Waited time.Duration `json:"wait_ns"`
-	// Ready is the time after that for which they were ready and waited for a processor (P). It
-	// is not in Waited. It is set for traces only; for wrapped locks, Waited includes it.
+	// Ready is the time after that for which they were ready and waited for a processor (P). It is
+	// set for traces only; for wrapped locks, Waited includes it.
 	Ready time.Duration `json:"ready_ns,omitempty"`
-	// ReadyIdle is the part of Ready in which a processor (P) was idle: the latency of the
-	// wake-up, which is the price of blocking. In the rest, all processors were busy or stopped,
-	// which is not due to the lock.
+	// ReadyIdle is the part of Ready in which a processor (P) was idle: the latency of the wake-up.
+	// In the rest, all processors were busy or stopped, which is not due to the lock.
 	ReadyIdle time.Duration `json:"ready_idle_ns,omitempty"`
 	// StdErr is the standard error of Waited, or Blamed in Pairs, if Estimated, else 0. It includes
 	// the time under "[not sampled]" and, in Pairs, time that is unattributed because not every
-	// hold of the owner was seen. With fewer than some 30 waits Observed, it is itself a rough
-	// estimate.
+	// hold of the owner was seen. With fewer than some 30 waits Observed, it is rough.
 	StdErr time.Duration `json:"stderr_ns,omitempty"`
 	// Blamed is the part of Waited during which known owners, or this one, held the lock.
 	Blamed time.Duration `json:"blamed_ns,omitempty"`
 	// HandOff is the part in which the lock had been given to a goroutine that did not run yet.
 	HandOff time.Duration `json:"handoff_ns,omitempty"`
-	// Unattributed is the part for which it is unknown whether the lock was held, or by which
-	// goroutine.
+	// Unattributed is the part for which it is unknown whether, or by which, the lock was held.
 	Unattributed time.Duration `json:"unattributed_ns,omitempty"`
 	// Longest is the longest single wait; in Pairs, the most that one wait lost to this owner.
 	Longest time.Duration `json:"longest_ns,omitempty"`
-	// Held, in Unfinished only, is how long the holder had held the lock; 0 if unknown. For a
-	// trace, it is a lower bound: the time since the first event that shows it.
+	// Held, in Unfinished only, is how long the holder had held the lock, in a trace at least; 0 if
+	// unknown.
 	Held time.Duration `json:"held_ns,omitempty"`
 
-	// The owners' activity during the time Blamed. A trace has the state of each goroutine at each
-	// instant; wrapped locks record only waits for wrapped locks and Conds. The rest is
-	// [Wait.Unknown].
+	// What the owners did during the time Blamed. Wrapped locks record only waits for wrapped locks
+	// and Conds. The rest is [Wait.Unknown].
 
-	// Running is the time in which they executed code, or a system call that kept its processor
-	// (P). The operating system may have taken the thread off its core during that time.
-	Running time.Duration `json:"running_ns,omitempty"`
-	// Runnable is the time in which they were ready but had no processor (P).
-	Runnable time.Duration `json:"runnable_ns,omitempty"`
+	// Running is the time in which they executed code, or a system call that kept its processor (P).
+	Running  time.Duration `json:"running_ns,omitempty"`
+	Runnable time.Duration `json:"runnable_ns,omitempty"` // they were ready but had no processor (P)
 	// Blocked is the time in which they waited themselves, by kind. Treat it as read-only.
 	Blocked map[string]time.Duration `json:"blocked_ns,omitempty"`
 
 	// Roots, in Pairs only, has the goroutines at the end of the chains of blame that begin with
-	// the owner, if other goroutines blocked it. They sum to Blamed. nil means the owner itself.
-	// See RootOwners.
+	// the owner, if others blocked it; see RootOwners. They sum to Blamed.
 	Roots []Wait `json:"-"`
 	// Links, in Roots only, is the number of blocked goroutines in the chain, from the owner of the
 	// pair; with several chains, the maximum. It is 0 if the root is the owner of the pair.
@@ -395,23 +357,30 @@ func (w *Wait) Add(b *Wait) { w.add(b, 1) }
 
 // add adds b as often as times. Observed values are added once.
 func (w *Wait) add(b *Wait, times int64) {
-	n := time.Duration(times)
-	w.Contentions += times * b.Contentions
+	more := b.sums()
+	for i, sum := range w.sums() {
+		*sum.n += times * *more[i].n
+	}
 	w.Observed += b.Observed
-	w.Parks += times * b.Parks
-	w.Ready += n * b.Ready
-	w.ReadyIdle += n * b.ReadyIdle
-	w.Waited += n * b.Waited
-	w.Blamed += n * b.Blamed
-	w.HandOff += n * b.HandOff
-	w.Unattributed += n * b.Unattributed
-	w.Longest = max(w.Longest, b.Longest)
-	w.StdErr = bothErrors(w.StdErr, n*b.StdErr)
-	w.Running += n * b.Running
-	w.Runnable += n * b.Runnable
-	w.Links = max(w.Links, b.Links)
+	w.Longest, w.Links = max(w.Longest, b.Longest), max(w.Links, b.Links)
+	w.StdErr = bothErrors(w.StdErr, time.Duration(times)*b.StdErr)
 	for k, d := range b.Blocked {
-		w.block(k, n*d)
+		w.block(k, time.Duration(times)*d)
+	}
+}
+
+// named is a number with its name in JSON.
+type named struct {
+	name string
+	n    *int64
+}
+
+// sums returns the numbers that are sums over waits.
+func (w *Wait) sums() [10]named {
+	return [...]named{
+		{"contentions", &w.Contentions}, {"parks", &w.Parks}, {"ready_ns", (*int64)(&w.Ready)}, {"ready_idle_ns", (*int64)(&w.ReadyIdle)},
+		{"wait_ns", (*int64)(&w.Waited)}, {"blamed_ns", (*int64)(&w.Blamed)}, {"handoff_ns", (*int64)(&w.HandOff)},
+		{"unattributed_ns", (*int64)(&w.Unattributed)}, {"running_ns", (*int64)(&w.Running)}, {"runnable_ns", (*int64)(&w.Runnable)},
 	}
 }
 

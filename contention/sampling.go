@@ -485,7 +485,7 @@ func (st *state) catchUp(at int64) {
 	if stretch <= 0 {
 		return
 	}
-	e.doubt += float64(stretch) * float64(stretch) / 4
+	e.variance += float64(stretch) * float64(stretch) / 4
 	cycle := (r.held + r.free) / r.pairs
 	if likely := (n + 1) * cycle; stretch > likely*3/2+2*cycle+tooLong {
 		more := stretch - likely

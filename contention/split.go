@@ -49,9 +49,7 @@ type holder struct {
 	flags                       uint32 // ReadOwner, Signaler, InWait
 	acquired, released, pending int64  // pending: as in exit
 	gaps                        int64  // free time between the first two
-	// For runs of holds, as in exit.
-	unknown, unsure int64
-	doubt           float64
+	doubts
 }
 
 // cause is an owner and the goroutine at the end of the chain of blame that begins with it.
@@ -66,20 +64,20 @@ type cause struct {
 
 // loss is the time that is lost to a cause.
 type loss struct {
-	held int64
-	// For runs of holds, as in exit. The unknown part is not in held.
-	unknown, unsure int64
-	doubt           float64
+	held   int64
+	doubts // the unknown part is not in held
 }
 
 func (l *loss) add(m loss) {
 	l.held += m.held
 	l.unknown += m.unknown
 	l.unsure += m.unsure
-	l.doubt += m.doubt
+	l.variance += m.variance
 }
 
-func (l *loss) subtract(m loss) { l.add(loss{-m.held, -m.unknown, -m.unsure, -m.doubt}) }
+func (l *loss) subtract(m loss) {
+	l.add(loss{-m.held, doubts{-m.unknown, -m.unsure, -m.variance}})
+}
 
 // series is a sum as a function of time. It grows evenly, by the clock of its view, in each segment.
 type series struct {
@@ -146,7 +144,7 @@ func (l loss) part(part, whole int64) loss {
 	if l.held != whole {
 		part = int64(float64(l.held)*share + 0.5)
 	}
-	return loss{part, int64(float64(l.unknown) * share), int64(float64(l.unsure) * share), l.doubt * share}
+	return loss{part, doubts{int64(float64(l.unknown) * share), int64(float64(l.unsure) * share), l.variance * share}}
 }
 
 // forget drops the segments that end before t.
@@ -405,7 +403,7 @@ func (s *sums) add(a *account, h *holder) {
 // spread appends the parts of the time for which h held the lock since from, each with one cause.
 func (s *sums) spread(a *account, h *holder, from int64, list []part) []part {
 	own := cause{owner: h.chain, root: h.chain, ownerG: a.idOf(h.g), rootG: a.idOf(h.g), flags: h.flags}
-	all := loss{max(0, h.released-from-h.gaps), h.unknown, h.unsure, h.doubt}
+	all := loss{max(0, h.released-from-h.gaps), h.doubts}
 	a.found = a.session.waited.of(h.g, from, h.released, a.found[:0])
 	if len(a.found) == 0 {
 		// Waits that began during the hold precede the gaps.
