@@ -60,13 +60,10 @@ func finite(v float64) float64 {
 type Sample struct {
 	// At is the end of the interval on the clock of [Profile].Start: nanoseconds
 	// of CLOCK_MONOTONIC on Linux.
-	At int64 `json:"at_ns"`
-	// Wall is the length of the interval and Paused the part of it in which the
-	// garbage collector had stopped the world.
-	Wall   time.Duration `json:"wall_ns"`
-	Paused time.Duration `json:"paused_ns"`
-	// CPU is the processor time that the process used, in all threads.
-	CPU time.Duration `json:"cpu_ns"`
+	At     int64         `json:"at_ns"`
+	Wall   time.Duration `json:"wall_ns"`   // length of the interval
+	Paused time.Duration `json:"paused_ns"` // part in which the collector had stopped the world
+	CPU    time.Duration `json:"cpu_ns"`    // processor time of all threads of the process
 	// Voluntary and Involuntary are the context switches of the process's threads.
 	Voluntary   uint64 `json:"voluntary"`
 	Involuntary uint64 `json:"involuntary"`
@@ -88,9 +85,7 @@ type Sample struct {
 	Delayed time.Duration `json:"delayed_ns,omitempty"`
 	// Utilization is CPU ÷ (Wall × GOMAXPROCS), with pauses excluded from both.
 	Utilization float64 `json:"utilization"`
-	// Excluded is set if most of the interval was a pause, so that it shows nothing about the
-	// tasks.
-	Excluded bool `json:"excluded,omitempty"`
+	Excluded    bool    `json:"excluded,omitempty"` // most of the interval was a pause
 }
 
 // times and counts return the fields that add up.
@@ -205,9 +200,7 @@ func (u utilization) String() string {
 // GCPause is one interval in which the garbage collector had stopped the world. The two pauses of a
 // collection are combined into one, at the end.
 type GCPause struct {
-	// At is the end on the clock of [Profile].Start.
-	At int64 `json:"at_ns"`
-	// Length is the time for which the world was stopped.
+	At     int64         `json:"at_ns"` // the end, on the clock of [Profile].Start
 	Length time.Duration `json:"length_ns"`
 }
 

@@ -57,11 +57,10 @@ type Profile struct {
 	Of string `json:"of,omitempty"`
 	// Hz is the frequency of the cycles, HzOrigin how it is known and HzPPM its
 	// uncertainty in parts per million. Hz is 0 when it varies.
-	Hz       float64 `json:"hz"`
-	HzOrigin string  `json:"hz_origin,omitempty"`
-	HzPPM    float64 `json:"hz_ppm,omitempty"`
-	// Warnings lists, in sentences, what limits the trust in the numbers.
-	Warnings []string `json:"warnings"`
+	Hz       float64  `json:"hz"`
+	HzOrigin string   `json:"hz_origin,omitempty"`
+	HzPPM    float64  `json:"hz_ppm,omitempty"`
+	Warnings []string `json:"warnings"` // sentences about what limits the trust in the numbers
 
 	// Time and Start are the begin of the run: the time of day, and nanoseconds of
 	// CLOCK_MONOTONIC (on Linux), the clock of all times below. Wall is its length.
@@ -80,8 +79,7 @@ type Profile struct {
 	Overhead       time.Duration `json:"overhead_ns"`
 	OverheadOrigin string        `json:"overhead_origin,omitempty"`
 
-	// Classes is sorted by the total cycles (or running time) of their tasks, largest first.
-	Classes []Class `json:"classes"`
+	Classes []Class `json:"classes"` // largest sum of cycles, or of running time, first
 	// Log holds a record of each task, in the order of their ends, if requested. LogDropped counts
 	// the tasks that did not fit.
 	Log        []TaskRecord `json:"-"`
@@ -93,18 +91,14 @@ type Profile struct {
 
 // Class describes one class of tasks: those that execute one function, or that were given one name.
 type Class struct {
-	// Name is the name of the function, or the given name.
-	Name string `json:"class"`
-	// Tasks is the number of executions that were measured.
-	Tasks uint64 `json:"tasks"`
-	// Cycles is the granularity: the reference cycles that each task executed,
-	// without those of tasks nested in it.
-	Cycles Histogram `json:"cycles"`
-	// RunningNS is the granularity as running time in nanoseconds. It is set only in a profile
-	// from a trace, where Cycles is empty. See [Profile.Granularity].
+	Name  string `json:"class"` // of the function, or given
+	Tasks uint64 `json:"tasks"` // executions that were measured
+	// Cycles is the granularity: the reference cycles that each task executed, without those of
+	// tasks nested in it. In a profile from a trace, it is empty, and RunningNS is the granularity
+	// as running time in nanoseconds. See [Profile.Granularity].
+	Cycles    Histogram `json:"cycles"`
 	RunningNS Histogram `json:"running_ns,omitzero"`
-	// WallNS is the time from the start of each task to its end, in nanoseconds.
-	WallNS Histogram `json:"wall_ns"`
+	WallNS    Histogram `json:"wall_ns"` // nanoseconds from the start of each task to its end
 	// BlockedNS is the part of WallNS in which the task was off the processor, without that of
 	// nested tasks. If Accuracy is "upper-bound", except in a trace, only pauses are known, and
 	// it counts only the tasks that paused.
@@ -113,14 +107,13 @@ type Class struct {
 	// is set only in a profile from a trace.
 	ReadyNS Histogram `json:"ready_ns,omitzero"`
 
-	// Diagnosis, Reasons and Advice are set by [Profile.Diagnose]. Diagnosis is whether the tasks
-	// have a sensible size: Fine, Coarse and so on.
+	// Diagnosis, such as Fine or Coarse, Reasons and Advice are set by [Profile.Diagnose].
 	Diagnosis string   `json:"diagnosis"`
 	Reasons   []string `json:"reasons"`
 	Advice    []string `json:"advice"`
-	// Merge is how many tasks to merge into one, for a fine-grained class. Split is the minimum
-	// number of tasks to use instead, for a coarse-grained class, or for few tasks of too few
-	// workers; of a straggler, the number of its pieces. Otherwise they are 0.
+	// Merge is how many tasks of a fine-grained class to merge into one. Split is the minimum number
+	// of tasks to use instead of coarse ones, or of few ones of too few workers; of a straggler, the
+	// number of its pieces. Otherwise they are 0.
 	Merge uint64 `json:"merge,omitempty"`
 	Split uint64 `json:"split,omitempty"`
 
@@ -146,13 +139,10 @@ type Class struct {
 	// ActiveShare is the share of the run in which at least one task of the class was under
 	// way, estimated from the bins of the series.
 	ActiveShare float64 `json:"active_share"`
-	// Series is the class over time.
-	Series []Bin `json:"series"`
-	// Sites are the places that the tasks come from, most cycles first.
-	Sites []Site `json:"sites"`
-
-	// Workers is the number of workers of the tasks' pool, or the limit of their group; the
-	// largest if there are several, and 0 if there is no limit or it is unknown.
+	Series      []Bin   `json:"series"` // the class over time
+	Sites       []Site  `json:"sites"`  // where the tasks come from, most cycles first
+	// Workers is the largest number of workers of the tasks' pools, or limit of their groups; 0 if
+	// there is no limit or it is unknown.
 	Workers int `json:"workers,omitempty"`
 
 	used float64 // without Series: what during returned with it; 0 if unknown
@@ -178,19 +168,15 @@ func (c *Class) Executions() uint64 { return c.Tasks + c.Unmeasured }
 type Bin struct {
 	// At is the end of the interval, on the clock of [Profile].Start. The interval begins at
 	// the end of the previous bin, or at Start.
-	At int64 `json:"at_ns"`
-	// Ended is the number of tasks that ended in the interval.
-	Ended uint64 `json:"ended"`
-	// Busy is the time for which tasks were under way, summed over all tasks.
-	Busy time.Duration `json:"busy_ns"`
-	// Active is the part of the interval, 0 to 1, in which at least one task was under way.
-	Active float64 `json:"active"`
+	At     int64         `json:"at_ns"`
+	Ended  uint64        `json:"ended"`   // tasks that ended in the interval
+	Busy   time.Duration `json:"busy_ns"` // for which tasks were under way, summed over all tasks
+	Active float64       `json:"active"`  // part, 0 to 1, in which at least one task was under way
 }
 
 // Site is a place that tasks of a class come from.
 type Site struct {
-	// Pool is the name of the pool or group that the tasks were submitted to. It is empty for
-	// tasks executed inline, and for pools without a name.
+	// Pool is the pool or group of the tasks, empty for tasks executed inline.
 	Pool string `json:"pool,omitempty"`
 	// Created and Submitted are the call chains, leaf first. Submitted is nil for tasks
 	// executed inline.
@@ -219,16 +205,13 @@ type TaskRecord struct {
 	Pool  string
 	// Created and Submitted are call chains as in [Site].
 	Created, Submitted []Frame
-	// CreatedAt, SubmittedAt (0: executed inline), StartedAt and EndedAt are times.
+	// SubmittedAt is 0 for a task executed inline.
 	CreatedAt, SubmittedAt, StartedAt, EndedAt int64
-	// Creator, Submitter and Executor are goroutine IDs; 0 if unknown.
-	Creator, Submitter, Executor uint64
-	// Thread is the system's ID of the thread at the end; 0 if unknown.
-	Thread int
+	Creator, Submitter, Executor               uint64 // goroutine IDs; 0 if unknown
+	Thread                                     int    // the system's ID at the end; 0 if unknown
 	// Cycles is the granularity. TotalCycles includes nested tasks.
 	Cycles, TotalCycles uint64
-	// Blocked is the time off the processor, excluding that of nested tasks.
-	Blocked time.Duration
+	Blocked             time.Duration // off the processor, excluding nested tasks
 }
 
 // SourceTrace is the [Profile].Source of a trace: the time for which a goroutine held a
@@ -245,8 +228,7 @@ const (
 // ByTime reports whether granularity is running time in nanoseconds: the profile is from a trace.
 func (p *Profile) ByTime() bool { return p.Source == SourceTrace }
 
-// Granularity returns the distribution of the class's granularity: [Class].Cycles, or
-// [Class].RunningNS in nanoseconds if [Profile.ByTime] reports true.
+// Granularity returns [Class].Cycles, or [Class].RunningNS if [Profile.ByTime] reports true.
 func (p *Profile) Granularity(c *Class) *Histogram {
 	if p.ByTime() {
 		return &c.RunningNS
@@ -274,9 +256,8 @@ func (p *Profile) Duration(granularity float64) (d time.Duration, ok bool) {
 	return 0, false
 }
 
-// FineBelow returns the granularity, in cycles or nanoseconds as returned by [Profile.Granularity],
-// below which overhead is 5 % or more of the cost of a task, so that a class may be fine-grained.
-// It returns 0 if that is unknown. It follows from [Profile].Overhead.
+// FineBelow returns the granularity, as returned by [Profile.Granularity], below which
+// [Profile].Overhead is 5 % or more of the cost of a task; 0 if that is unknown.
 func (p *Profile) FineBelow() float64 {
 	ns := float64(p.Overhead) * (1/fineOverhead - 1)
 	switch {
@@ -288,9 +269,8 @@ func (p *Profile) FineBelow() float64 {
 	return 0
 }
 
-// SwitchesName names what [Sample].Voluntary and Involuntary count: "context switches" of the
-// system, or "goroutine switches" of the Go scheduler in a profile from a trace, which does not
-// show context switches.
+// SwitchesName names what [Sample].Voluntary and Involuntary count: "context switches" or, in a
+// profile from a trace, which does not show these, "goroutine switches".
 func (p *Profile) SwitchesName() string {
 	if p.Source == SourceTrace {
 		return "goroutine switches"
