@@ -11,10 +11,10 @@ import (
 func TestRates(t *testing.T) {
 	l := &Lock{}
 	p := &Profile{Duration: 2 * time.Second, Locks: []*Lock{l}, Waits: []Wait{{Lock: l, Contentions: 3000, Parks: 4000}, {Lock: l, Contentions: 1000, Parks: 1000}}, Events: 40_000, Bytes: 800_000}
-	if got := p.Rates(); got != "Rates: 2,000 contentions a second, in which goroutines blocked 2,500 times a second. The trace has 40,000 events, 20,000 a second, in 800kB: 10 events and 200B for each contention." {
+	if got := p.Rates(); got != "Rates: 2,000 contentions a second, in which goroutines blocked 2,500 times a second. The trace has 40,000 events, 20,000 a second, in 800 kB: 10 events and 200 B for each contention." {
 		t.Error(got)
 	}
-	if got := Merge(p, p).Rates(); got != p.Rates()[:strings.Index(p.Rates(), "The trace")]+"The trace has 80,000 events, 20,000 a second, in 1.6MB: 10 events and 200B for each contention." {
+	if got := Merge(p, p).Rates(); got != p.Rates()[:strings.Index(p.Rates(), "The trace")]+"The trace has 80,000 events, 20,000 a second, in 1.6 MB: 10 events and 200 B for each contention." {
 		t.Error(got)
 	}
 	if got := (&Profile{Duration: time.Second, Waits: []Wait{{Contentions: 7}}}).Rates() + (&Profile{}).Rates(); got != "Rates: 7 contentions a second." {
