@@ -1386,6 +1386,21 @@ func TestHandlerThatSleeps(t *testing.T) {
 	}
 }
 
+// A lock lets goroutines run one at a time, so that the last of them runs alone at the end.
+func TestLastOfThoseThatWaitForALock(t *testing.T) {
+	const ms = time.Millisecond
+	for atATime, want := range map[float64]time.Duration{1: 800 * ms, 1.4: 600 * ms} {
+		f := diagnose.New((&made{
+			rows: []ledger.Row{{Category: ledger.Idle, Group: "main.take", Site: placeOf("main.take", 3), Wait: "mutex", Waker: "main.take", WakerSite: placeOf("main.take", 9), Beside: "main.take", Time: 600 * ms, Locked: 600 * ms, Count: 9},
+				{Category: ledger.Idle, Group: "main.main", Site: placeOf("main.main", 30), Wait: "waitgroup", Waker: "main.take", Beside: "main.take", Time: 200 * ms, Locked: 20 * ms, Count: 1}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 4, Running: time.Second, SelfParallelism: atATime}},
+		}).results(t)).Findings[0]
+		if f.Kind != diagnose.Lock || f.Lost != want {
+			t.Errorf("%v at a time: %s of %v: %s", atATime, f.Kind, f.Lost, f.Title)
+		}
+	}
+}
+
 // More goroutines sleep between the lines of a lock than wait for it if they have released it.
 func TestMoreSleepThanWaitForTheLock(t *testing.T) {
 	const ms = time.Millisecond

@@ -905,7 +905,9 @@ func (d *diagnosis) mergeUnder() {
 			case c.kind == Network && !waiting: // over a connection to another goroutine
 				lock.takeIf(c, d.l, func(r *ledger.Row) bool { return owners[d.called(r.Beside)] && r.Locked > r.Time/2 })
 			case c.kind == Serial && (owners[c.name] && !waiting || waiters[c.name]):
-				lock.takeIf(c, d.l, func(r *ledger.Row) bool { return r.Locked > r.Time/2 })
+				// The last of those that ran one at a time because of the lock would have run beside them.
+				last := waiters[c.name] && d.isGroup(c.name) && d.oneAtATime(c.name) && c.lost < lock.lost/2
+				lock.takeIf(c, d.l, func(r *ledger.Row) bool { return last || r.Locked > r.Time/2 })
 			}
 		}
 	}
