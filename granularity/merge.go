@@ -394,21 +394,30 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 	for i := range earlier.Classes {
 		before[earlier.Classes[i].Name] = &earlier.Classes[i]
 	}
-	out.Classes = nil
-	for i := range p.Classes {
-		c := p.Classes[i]
+	out.Classes = slices.Clone(p.Classes)
+	var raw []*counts
+	for i := range out.Classes {
+		c := &out.Classes[i]
+		c.Sites = slices.Clone(c.Sites)
 		if e := before[c.Name]; e != nil {
 			c.subtract(e)
 		}
-		if c.Executions()+c.Aggregated == 0 {
-			continue
+		for j := range c.Sites {
+			if c.Sites[j].raw != nil {
+				raw = append(raw, c.Sites[j].raw)
+			}
 		}
+	}
+	most := mostCycles(slices.Values(raw), &out)
+	for i := range out.Classes {
+		c := &out.Classes[i]
+		c.estimate(&out, most)
 		c.Series = after(c.Series, begin, func(b *Bin) int64 { return b.At })
 		if out.Wall > 0 {
 			c.ActiveShare = min(1, c.activeTime(begin, begin, math.MaxInt64)/float64(out.Wall))
 		}
-		out.Classes = append(out.Classes, c)
 	}
+	out.Classes = slices.DeleteFunc(out.Classes, func(c Class) bool { return c.Executions()+c.Aggregated == 0 })
 	out.Diagnose()
 	return &out
 }
@@ -427,19 +436,37 @@ func after[T any](all []T, begin int64, at func(*T) int64) (later []T) {
 func (c *Class) subtract(e *Class) {
 	combine(c.counts(), e.counts(), less) // formerly unmeasured tasks may be estimated by now
 	combine(c.histograms(), e.histograms(), Histogram.since)
-	var sites []Site
-	for _, s := range c.Sites {
-		if i := slices.IndexFunc(e.Sites, func(o Site) bool {
+	for j := range c.Sites {
+		s := &c.Sites[j]
+		i := slices.IndexFunc(e.Sites, func(o Site) bool {
 			return s.Pool == o.Pool && slices.Equal(s.Created, o.Created) && slices.Equal(s.Submitted, o.Submitted)
-		}); i >= 0 {
-			s.Tasks = less(s.Tasks, e.Sites[i].Tasks)
-			combine(s.histograms(), e.Sites[i].histograms(), Histogram.since)
+		})
+		if i < 0 {
+			continue
 		}
-		if s.Tasks > 0 {
-			sites = append(sites, s)
+		o := &e.Sites[i]
+		s.Tasks = less(s.Tasks, o.Tasks)
+		combine(s.histograms(), o.histograms(), Histogram.since)
+		if s.raw != nil && o.raw != nil {
+			s.raw = s.raw.since(o.raw)
 		}
 	}
-	c.Sites = sites
+}
+
+// estimate makes the class anew from what its sites have counted, if that is known. Differences of
+// two estimates are none: the later one has changed what the earlier one had estimated.
+func (c *Class) estimate(p *Profile, most float64) {
+	if !slices.ContainsFunc(c.Sites, func(s Site) bool { return s.raw == nil }) {
+		sum := Class{Name: c.Name, Workers: c.Workers, Series: c.Series}
+		for _, s := range c.Sites {
+			place, part := s.raw.tasks(p, most)
+			place.Pool, place.Created, place.Submitted, place.raw = s.Pool, s.Created, s.Submitted, s.raw
+			sum.Add(&part)
+			sum.Sites = append(sum.Sites, place)
+		}
+		*c = sum
+	}
+	c.Sites = slices.DeleteFunc(c.Sites, func(s Site) bool { return s.Tasks == 0 })
 }
 
 // since returns the values that are in h but not in o, an earlier state of h. Min and Max are known

@@ -187,6 +187,8 @@ type Site struct {
 	RunningNS Histogram `json:"running_ns,omitzero"` // from a trace, as in [Class]
 	WallNS    Histogram `json:"wall_ns"`
 	BlockedNS Histogram `json:"blocked_ns"`
+
+	raw *counts // from which the above was estimated; nil unless a Recorder made the profile
 }
 
 // Frame is one call in a call chain.

@@ -190,7 +190,12 @@ func (r *Recorder) or() *Recorder {
 
 // cell holds the statistics of one site.
 type cell struct {
-	mu         sync.Mutex
+	mu sync.Mutex
+	counts
+}
+
+// counts are the executions at one site.
+type counts struct {
 	cycles     Histogram // self
 	wall       Histogram // nanoseconds
 	blocked    Histogram // nanoseconds, of tasks that were off the processor
@@ -199,6 +204,7 @@ type cell struct {
 	nested     uint64
 	aggregated uint64
 	skipped    uint64 // tasks that others represent
+	rest       int64  // in a copy: tasks that no measured one represents yet; see unrepresented
 }
 
 // left holds the statistics of tasks that left their threads, or would have without a lock.

@@ -49,6 +49,47 @@ func TestSince(t *testing.T) {
 	}
 }
 
+// The tasks of a part are as many as were counted in it, also if most are estimated from a sample of
+// the whole time, which shows in the second part that those of the first were shorter.
+func TestSinceOfEstimates(t *testing.T) {
+	r := NewRecorder()
+	s := r.site(&siteKey{name: "x"})
+	us := r.base.FromNS(1000)
+	add := func(kind noteKind, n int, wall, self int64) {
+		for range n {
+			s.cell.add(&note{site: s, first: r.began.tick, wall: wall * us, self: self, kind: kind})
+		}
+	}
+	add(noteLeft, 1000, 1000, 0)
+	add(noteSample, 10, 500, 4000)
+	first := r.Profile()
+	add(noteLeft, 500, 2000, 0)
+	add(noteSample, 10, 500, 2000)
+	second := r.Profile()
+	add(noteLeft, 100, 3000, 0)
+	third := r.Profile()
+	for _, tt := range []struct {
+		of                string
+		p                 *Profile
+		tasks             uint64
+		wall, least, most float64 // wall in ms; cycles of a task
+	}{
+		{"first", first, 1010, 1005, 3950, 4050},
+		{"second", second.Since(first), 510, 1005, 1980, 2020},
+		{"third, without a sample", third.Since(second), 100, 300, 2950, 3050},
+		{"both", third.Since(first), 610, 1305, 1980, 2020},
+	} {
+		c := classNamed(t, tt.p, "x")
+		wall, each := c.WallNS.Sum()/1e6, c.Cycles.Mean()
+		if c.Tasks != tt.tasks || c.Cycles.Count() != tt.tasks || c.WallNS.Count() != tt.tasks || c.BlockedNS.Count() != tt.tasks || len(c.Sites) != 1 || c.Sites[0].Tasks != tt.tasks {
+			t.Errorf("%s: %d tasks; cycles of %d, times of %d, blocked %d, want %d", tt.of, c.Tasks, c.Cycles.Count(), c.WallNS.Count(), c.BlockedNS.Count(), tt.tasks)
+		}
+		if wall < 0.98*tt.wall || wall > 1.02*tt.wall || each < tt.least || each > tt.most {
+			t.Errorf("%s: %g ms, want %g; %g cycles a task", tt.of, wall, tt.wall, each)
+		}
+	}
+}
+
 // What happened before the earlier profile is not in the later one.
 func TestSinceSubtractsTheRun(t *testing.T) {
 	earlier := &Profile{Run: Sample{Wall: 4, CPU: 3, Throttles: 2, Throttled: 3, Ready: 9}}

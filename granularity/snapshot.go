@@ -3,6 +3,7 @@ package granularity
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"runtime"
@@ -55,12 +56,16 @@ func (r *Recorder) Profile() *Profile {
 		p.Hz, p.HzPPM = base.Hz, base.PPM
 	}
 	s := snapshot{r: r, p: p, base: base, now: now, classes: map[*class]*Class{}}
-	s.most = mostCycles(sites, p)
+	raw := map[*site]*counts{}
+	for _, site := range sites {
+		raw[site] = site.copy()
+	}
+	s.most = mostCycles(maps.Values(raw), p)
 	r.logMu.Lock()
 	s.entries = slices.Clone(r.log)
 	r.logMu.Unlock()
 	for _, site := range sites {
-		s.add(site)
+		s.add(site, raw[site])
 	}
 	s.build()
 	s.warn(info)
@@ -80,37 +85,9 @@ type snapshot struct {
 }
 
 // add adds one site to its class.
-func (s *snapshot) add(from *site) {
-	var place Site
-	var sum Class
-	var gone left
-	c := &from.cell
-	c.mu.Lock()
-	place.Cycles.Merge(&c.cycles)
-	place.WallNS.Merge(&c.wall)
-	place.BlockedNS.Merge(&c.blocked)
-	sum.Unmeasured, sum.Nested, sum.Aggregated = c.unmeasured, c.nested, c.aggregated
-	if c.left != nil {
-		gone.wall.Merge(&c.left.wall)
-		gone.sampled.Merge(&c.left.sampled)
-		gone.cycles.Merge(&c.left.cycles)
-	}
-	rest := from.pace.unrepresented()
-	sum.Skipped = uint64(max(int64(c.skipped)+rest, 0))
-	c.mu.Unlock()
-	like := func(h *Histogram) { // counts the rest as the median
-		if h.AddN(uint64(h.Quantile(.5)), uint64(max(rest, 0))); rest < 0 {
-			h.drop(uint64(-rest))
-		}
-	}
-	if gone.wall.Count() > place.Cycles.Count() {
-		like(&gone.wall)
-	} else if place.Cycles.Count() > 0 {
-		like(&place.Cycles)
-		like(&place.WallNS)
-		place.BlockedNS.drop(place.BlockedNS.Count() - min(place.BlockedNS.Count(), place.Cycles.Count()))
-	}
-	if place.Cycles.Count()+gone.wall.Count()+gone.cycles.Count()+sum.Unmeasured+sum.Nested+sum.Aggregated == 0 {
+func (s *snapshot) add(from *site, raw *counts) {
+	place, sum := raw.tasks(s.p, s.most)
+	if sum.Executions()+sum.Nested+sum.Aggregated == 0 {
 		return
 	}
 	into := s.classes[from.class]
@@ -118,15 +95,9 @@ func (s *snapshot) add(from *site) {
 		into = &Class{Name: from.class.name}
 		s.classes[from.class] = into
 	}
-	sum.Longest = time.Duration(gone.wall.Max())
-	if gone.estimate(&place, 1e9/s.p.Hz, s.most) {
-		sum.Estimated = gone.wall.Count()
-	} else {
-		sum.Unmeasured += gone.wall.Count()
-	}
-	s.finishSite(from, &place)
-	sum.Tasks, sum.Cycles, sum.WallNS, sum.BlockedNS = place.Tasks, place.Cycles, place.WallNS, place.BlockedNS
+	place.raw, place.Created = raw, frames(from.key.chain)
 	if pool := from.key.pool; pool != nil {
+		place.Pool, place.Submitted = pool.name, place.Created
 		sum.Workers = int(pool.workers.Load())
 	}
 	free := sum.Workers <= 0 || into.Workers == unlimited
@@ -136,20 +107,96 @@ func (s *snapshot) add(from *site) {
 	into.Sites = append(into.Sites, place)
 }
 
+// copy returns the executions counted so far.
+func (s *site) copy() *counts {
+	s.cell.mu.Lock()
+	defer s.cell.mu.Unlock()
+	c := s.cell.counts.since(&counts{})
+	c.rest = s.pace.unrepresented()
+	return c
+}
+
+// since returns the executions counted after o, an earlier copy. If tasks have left their threads
+// since, but none was sampled, the sample is that of all.
+func (c *counts) since(o *counts) *counts {
+	out := &counts{
+		unmeasured: less(c.unmeasured, o.unmeasured), nested: less(c.nested, o.nested), aggregated: less(c.aggregated, o.aggregated),
+		skipped: less(c.skipped, o.skipped), rest: c.rest - o.rest,
+	}
+	later := func(into, h, before *Histogram) {
+		if before.count == 0 {
+			into.Merge(h)
+		} else {
+			*into = h.since(*before)
+		}
+		into.pack()
+	}
+	later(&out.cycles, &c.cycles, &o.cycles)
+	later(&out.wall, &c.wall, &o.wall)
+	later(&out.blocked, &c.blocked, &o.blocked)
+	if c.left != nil {
+		before := cmp.Or(o.left, &left{})
+		out.left = &left{}
+		later(&out.left.wall, &c.left.wall, &before.wall)
+		later(&out.left.sampled, &c.left.sampled, &before.sampled)
+		if later(&out.left.cycles, &c.left.cycles, &before.cycles); out.left.cycles.count == 0 {
+			later(&out.left.cycles, &c.left.cycles, &Histogram{})
+		}
+	}
+	return out
+}
+
+// tasks returns the site with its tasks, and what it adds to its class.
+func (c *counts) tasks(p *Profile, most float64) (place Site, sum Class) {
+	place.Cycles.Merge(&c.cycles)
+	place.WallNS.Merge(&c.wall)
+	place.BlockedNS.Merge(&c.blocked)
+	sum.Unmeasured, sum.Nested, sum.Aggregated = c.unmeasured, c.nested, c.aggregated
+	sum.Skipped = uint64(max(int64(c.skipped)+c.rest, 0))
+	var gone left
+	if c.left != nil {
+		gone.wall.Merge(&c.left.wall)
+		gone.sampled.Merge(&c.left.sampled)
+		gone.cycles.Merge(&c.left.cycles)
+	}
+	like := func(h *Histogram) { // counts the rest as the median
+		if h.AddN(uint64(h.Quantile(.5)), uint64(max(c.rest, 0))); c.rest < 0 {
+			h.drop(uint64(-c.rest))
+		}
+	}
+	if gone.wall.Count() > place.Cycles.Count() {
+		like(&gone.wall)
+	} else if place.Cycles.Count() > 0 {
+		like(&place.Cycles)
+		like(&place.WallNS)
+		place.BlockedNS.drop(place.BlockedNS.Count() - min(place.BlockedNS.Count(), place.Cycles.Count()))
+	}
+	sum.Longest = time.Duration(gone.wall.Max())
+	if gone.estimate(&place, 1e9/p.Hz, most) {
+		sum.Estimated = gone.wall.Count()
+	} else {
+		sum.Unmeasured += gone.wall.Count()
+	}
+	place.Tasks = place.Cycles.Count()
+	if p.Accuracy != string(cycles.UpperBound) { // which does not show whether a task was off the processor
+		place.BlockedNS.AddN(0, place.Tasks-place.BlockedNS.Count())
+	}
+	packAll(place.histograms())
+	sum.Tasks, sum.Cycles, sum.WallNS, sum.BlockedNS = place.Tasks, place.Cycles, place.WallNS, place.BlockedNS
+	return place, sum
+}
+
 // mostCycles returns the part of the cycles estimated for the sites that the process can have
 // executed: a sample of few tasks of very different sizes may have more of the large ones.
-func mostCycles(sites []*site, p *Profile) float64 {
+func mostCycles(sites iter.Seq[*counts], p *Profile) float64 {
 	var measured, estimated float64
-	for _, site := range sites {
-		c := &site.cell
-		c.mu.Lock()
+	for c := range sites {
 		measured += c.cycles.Sum()
 		if c.left != nil {
 			var place Site
 			c.left.estimate(&place, 1e9/p.Hz, 1)
 			estimated += place.Cycles.Sum()
 		}
-		c.mu.Unlock()
 	}
 	late := time.Duration(p.Procs) * 4 * time.Millisecond // the system adds the time of a running thread so late
 	most := (p.Run.CPU+late).Seconds()*p.Hz - measured
@@ -219,18 +266,6 @@ func (s *snapshot) build() {
 		s.p.Log = append(s.p.Log, s.record(&s.entries[i]))
 	}
 	s.p.LogDropped = uint64(max(s.r.unlogged.Load(), 0))
-}
-
-// finishSite converts chains to frames and counts the tasks that were never off the processor.
-func (s *snapshot) finishSite(site *site, place *Site) {
-	place.Tasks = place.Cycles.Count()
-	if s.p.Accuracy != string(cycles.UpperBound) { // which does not show whether a task was off the processor
-		place.BlockedNS.AddN(0, place.Tasks-place.BlockedNS.Count())
-	}
-	packAll(place.histograms())
-	if place.Created = frames(site.key.chain); site.key.pool != nil {
-		place.Pool, place.Submitted = site.key.pool.name, frames(site.key.chain)
-	}
 }
 
 // finishSeries converts ticks to times. The last bin ends now.
