@@ -28,7 +28,7 @@ func TestRunUsage(t *testing.T) {
 	}{
 		{"run", exitUsage, "no command: it follows after --"},
 		{"run go test", exitUsage, `unexpected argument "go"`},
-		{"run -dir nowhere -- go test", exitUsage, "-dir nowhere: not a directory"},
+		{"run -dir run.go -- go test", exitFailure, "writing run.go: not a directory"},
 		{"run -- go vet", exitUsage, "go vet builds no program"},
 		{"run -- nowhere/program", exitFailure, "cannot run nowhere/program"},
 		{"run -- go build -v .", exitUsage, `go build runs nothing: use "bottleneck instrument -- go build"`},
@@ -116,7 +116,7 @@ func TestRunServing(t *testing.T) {
 	if kept, err := filepath.Glob(filepath.Join(dir, "*.zip")); err != nil || len(kept) != 1 {
 		t.Error(kept, err)
 	}
-	got = bottleneck("run", "-dir", t.TempDir(), "-trace-url", url, "--", self, "-test.run=^$")
+	got = bottleneck("run", "-dir", filepath.Join(t.TempDir(), "new"), "-trace-url", url, "--", self, "-test.run=^$")
 	if got.status != exitFailure || !strings.Contains(got.err, "the program ended before it answered") {
 		t.Errorf("status %d, %s%s", got.status, got.out, got.err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/input"
@@ -59,7 +60,7 @@ several times, and benchmarks with the same number of iterations.`, f.run)
 	f.verdict.define(c, verdictForms, &verdictMeasures)
 	defineInstrument(c.Flags(), &f.build)
 	flags.Parsed(c.Flags(), &f.widths, "cpu", "", "run with GOMAXPROCS of each of `WIDTHS`, such as 1,2,4, one after the other", parseWidths)
-	c.Flags().StringVar(&f.dir, "dir", ".", "keep the recordings in `DIR`")
+	c.Flags().StringVar(&f.dir, "dir", ".", "keep the recordings in `DIR`, created if needed")
 	c.Flags().StringVar(&f.serves, "trace-url", "", "of a PROGRAM as it is: read the trace from `URL`, where the program serves it; the verdict follows when the program ends")
 	c.Example = `  bottleneck run -- go run ./cmd/server
   bottleneck run -cpu 1,2,4 -- go run ./cmd/render scene.json
@@ -82,8 +83,8 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string) error {
 	if err := onlyCommand(std, args); err != nil {
 		return err
 	}
-	if st, err := os.Stat(f.dir); err != nil || !st.IsDir() {
-		return usagef("-dir %s: not a directory", f.dir)
+	if err := os.MkdirAll(f.dir, 0o777); err != nil {
+		return atomicfile.Error(f.dir, err)
 	}
 	switch chosen := slices.Concat(f.build.What, f.build.Only, f.build.Skip); {
 	case chosen != nil && !instrument.IsGo(args[0]):
