@@ -105,22 +105,16 @@ func (o *Observer) cutWait(g *tracedGoroutine, t timeline.Time) bool {
 
 // cutBlocked books the wait of a blocked goroutine up to t.
 func (o *Observer) cutBlocked(g *tracedGoroutine, kind timeline.Wait, t timeline.Time) {
-	w, at := g.wait, o.places.of(g.stack)
-	lock := lockWait(kind)
-	if w.open {
-		if lock && g.inVain(at.site) {
-			o.rows.part(g.g, w) // a futile wake-up
-		} else {
-			o.commit(g)
-		}
+	at, lock := o.places.of(g.stack), lockWait(kind)
+	if lock && g.inVain(at.site) {
+		o.rows.part(g.g, g.wait) // a futile wake-up
+	} else {
+		o.commit(g)
 	}
 	d := o.cuts.since(g.past.end, t)
-	p := waiting{kind: kind, site: at.site, waited: d, lockWaiting: &noLockWaiting}
-	p.times[unattributedSpan] = d
-	if lock {
-		p.lock, p.flags = o.lockOf(at.site), at.flags&contention.Reacquire
-	} else {
-		p.lock = o.pseudoLock(kind, at.site)
+	p := waiting{kind: kind, site: at.site, lock: o.waitedFor(kind, at.site), waited: d, lockWaiting: &noLockWaiting}
+	if p.times[unattributedSpan] = d; lock {
+		p.flags = at.flags & contention.Reacquire
 	}
 	o.rows.part(g.g, &p)
 }
@@ -154,12 +148,8 @@ func (o *Observer) forget() {
 	clear(o.fits)
 	o.sections, o.exits.latest.by = newReadSections(), nil
 	for g := range o.goroutines.All() {
-		if g.g != nil {
-			l := g.lockState
-			g.lockState = &noLocks
-			if l.parkedAt != nil {
-				g.locks().parkedAt, g.locks().parkedIn = l.parkedAt, l.parkedIn
-			}
+		if g.g != nil && g.lockState != &noLocks {
+			*g.lockState = lockState{parkedAt: g.parkedAt, parkedIn: g.parkedIn}
 		}
 	}
 }

@@ -280,13 +280,8 @@ func (l *tracedLock) evict() {
 		h.forgotten = h.forgotten || h.prev != nil
 		h.prev = nil
 	}
-	for _, row := range l.rows { // they keep no old sums
-		row.settle()
-	}
-	l.rows = l.rows[:0]
-	copy(l.history, l.history[n:])
-	clear(l.history[len(l.history)-n:])
-	l.history = l.history[:len(l.history)-n]
+	l.settleRows()
+	l.history = slices.Delete(l.history, 0, n)
 	l.evicted = true
 	for level, size := 0, fanOut; level < len(l.sums); level, size = level+1, size*fanOut {
 		l.sums[level] = slices.Delete(l.sums[level], 0, min(n/size, len(l.sums[level])))
@@ -299,10 +294,16 @@ func (l *tracedLock) evict() {
 
 // forget drops the history.
 func (l *tracedLock) forget() {
-	for _, row := range l.rows { // they keep no old sums
+	l.settleRows()
+	l.history, l.sums, l.evicted, l.next = nil, nil, false, 0
+}
+
+// settleRows makes the rows keep no old sums.
+func (l *tracedLock) settleRows() {
+	for _, row := range l.rows {
 		row.settle()
 	}
-	l.history, l.sums, l.rows, l.evicted, l.next = nil, nil, nil, false, 0
+	l.rows = l.rows[:0]
 }
 
 // last returns the latest release, or nil.

@@ -285,9 +285,6 @@ func (o *Observer) takeWait(at timeline.Time, w *waitlog.Wait) bool {
 		return false // it did not block, or not in the trace
 	}
 	lock := l.lock(o, w, logged.site)
-	if lock == nil {
-		lock = o.lockOf(logged.site)
-	}
 	logged.lock = lock
 	o.fill(&logged, w, start, at)
 	logged.resumed = min(end, at)
@@ -472,7 +469,7 @@ func (l *traceLogs) split(w *waitlog.Wait) (parts []waitlog.Part, handOff, unatt
 	return parts, handOff, unattributed
 }
 
-// lock returns the lock of a message about a wait at a site, or nil if there are too many.
+// lock returns the lock of a message about a wait at a site, which is inferred if there are too many.
 func (l *traceLogs) lock(o *Observer, w *waitlog.Wait, site *callSite) *tracedLock {
 	lock := l.locks[w.Lock]
 	declared := ""
@@ -481,7 +478,7 @@ func (l *traceLogs) lock(o *Observer, w *waitlog.Wait, site *callSite) *tracedLo
 	}
 	if lock == nil || declared != "" && lock.declared != "" && declared != lock.declared { // the address was used again
 		if len(l.locks) >= maxLoggedLock {
-			return nil
+			return o.lockOf(site)
 		}
 		o.locks++
 		lock = &tracedLock{id: o.locks}
@@ -505,10 +502,8 @@ func (o *Observer) declared(site *callSite) string {
 func (o *Observer) warnLogged(p *contention.Profile) {
 	var exact, all time.Duration
 	for i := range p.Waits {
-		switch w := &p.Waits[i]; w.Kind {
-		case contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind:
-			all += w.Waited
-			if w.Flags&contention.Logged != 0 {
+		if w := &p.Waits[i]; w.OfLock() {
+			if all += w.Waited; w.Flags&contention.Logged != 0 {
 				exact += w.Waited
 			}
 		}

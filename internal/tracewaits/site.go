@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -85,7 +84,7 @@ func newPlaces(limit int) places {
 		sites:   map[uint64][]*callSite{},
 		unknown: &place{site: &callSite{}},
 		max:     limit,
-		dropped: &place{site: &callSite{stack: &contention.Stack{Frames: []contention.Frame{{Func: callstack.Dropped}}}}},
+		dropped: &place{site: &callSite{stack: restSite.stack}},
 	}
 }
 
@@ -140,7 +139,7 @@ func (p *places) find(s *timeline.Stack) *place {
 // those of the tracer.
 func (l *place) strip(frames []*timeline.Frame) int {
 	n := 0
-	inLock := len(frames) > 0 && (strings.HasPrefix(frames[0].Func, "sync.") || strings.HasPrefix(frames[0].Func, "internal/sync."))
+	inLock := len(frames) > 0 && hasPrefix(frames[0].Func, "sync.", "internal/sync.")
 	for n < len(frames) && plumbing(frames[n].Func) {
 		l.wrapped = l.wrapped || strings.HasPrefix(frames[n].Func, wrapperMethods)
 		l.own = l.own || inLock && ownRecords(frames[n].Func) // not where messages are written
@@ -174,40 +173,29 @@ func plumbing(fn string) bool {
 	if strings.Contains(fn, "sync.(*HashTrieMap[") || strings.HasPrefix(fn, "sync.(*Map).") {
 		return false // they have locks
 	}
-	for _, p := range []string{"sync.", "internal/sync.", "runtime.", "runtime/trace.Log", "internal/poll.runtime_", wrapperMethods, callstackMethods} {
-		if strings.HasPrefix(fn, p) {
-			return true
-		}
-	}
-	return false
+	return hasPrefix(fn, "sync.", "internal/sync.", "runtime.", "runtime/trace.Log", "internal/poll.runtime_", wrapperMethods, callstackMethods)
 }
 
-// wrapperMethods is the prefix of the names of the methods of package contention's types.
-const wrapperMethods = "github.com/bottleneck-go/bottleneck/contention.(*"
+const (
+	// wrapperMethods is the prefix of the names of the methods of package contention's types, and
+	// callstackMethods that of the table of call chains.
+	wrapperMethods   = "github.com/bottleneck-go/bottleneck/contention.(*"
+	callstackMethods = "github.com/bottleneck-go/bottleneck/internal/callstack.(*"
 
-// callstackMethods is the prefix of the methods of the table of call chains.
-const callstackMethods = "github.com/bottleneck-go/bottleneck/internal/callstack.(*"
-
-// profilerLock is the innermost frame, and thus the name, of the locks that protect the records of
-// package contention.
-const profilerLock = "[profiler]"
+	// profilerLock is the innermost frame, and thus the name, of the locks that protect the records
+	// of package contention.
+	profilerLock = "[profiler]"
+)
 
 // ownRecords reports whether a function maintains the records of wrapped locks. If it blocks, that
 // is not for one of the program's locks: those are waited for in functions that do only that.
 func ownRecords(fn string) bool {
-	if strings.HasPrefix(fn, callstackMethods) {
-		return true
-	}
 	method, ok := strings.CutPrefix(fn, wrapperMethods)
-	if !ok {
-		return false
-	}
-	for _, typ := range []string{"account)", "release)", "session)", "state)", "waitedTable)", "tracker["} {
-		if strings.HasPrefix(method, typ) {
-			return true
-		}
-	}
-	return false
+	return strings.HasPrefix(fn, callstackMethods) || ok && hasPrefix(method, "account)", "release)", "session)", "state)", "waitedTable)", "tracker[")
+}
+
+func hasPrefix(s string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
 // maxTraceFrames is the number of frames at which the runtime cuts a call chain.
@@ -217,8 +205,7 @@ const maxTraceFrames = 128
 func (p *places) site(frames []*timeline.Frame) *callSite {
 	h := uint64(len(frames))
 	for _, f := range frames {
-		h = (h ^ f.PC ^ uint64(f.Line)) * 0x9E3779B97F4A7C15
-		h ^= h >> 29
+		h = hashCall(h, f)
 	}
 	for _, s := range p.sites[h] {
 		if slices.EqualFunc(s.frames, frames, sameFrame) {

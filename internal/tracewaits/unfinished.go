@@ -42,13 +42,7 @@ func (o *Observer) unfinished(t *timeline.Transition) {
 		o.cutOff = max(o.cutOff, t.End-t.Start)
 	}
 	at := o.places.of(t.Stack)
-	u := unfinishedWait{g: t.G, kind: kind, site: at.site, queue: at.queue, from: t.Start, to: t.End}
-	if lockWait(kind) {
-		u.lock = o.lockOf(at.site)
-	} else {
-		u.lock = o.pseudoLock(kind, at.site)
-	}
-	o.waiting = append(o.waiting, u)
+	o.waiting = append(o.waiting, unfinishedWait{g: t.G, kind: kind, lock: o.waitedFor(kind, at.site), site: at.site, queue: at.queue, from: t.Start, to: t.End})
 }
 
 // leaves records the locks that a goroutine may still hold at the end of the trace.

@@ -325,28 +325,27 @@ func (o *Observer) woken(g *tracedGoroutine, t *timeline.Transition) {
 	waited := o.cuts.since(t.Start, t.End)
 	w.waited += waited
 	w.earlier += t.End - t.Start - waited
-	switch {
-	case lock:
+	if lock {
 		o.lockWoken(g, t, at, requeued)
-	case t.Waker == nil:
-		w.lock = o.pseudoLock(kind, at.site)
-		o.unowned(w, unattributedSpan, t.End-waited, t.End)
-	default:
-		w.lock = o.pseudoLock(kind, at.site)
-		woken := o.places.of(t.WakerStack)
-		by := o.ownerOf(waker, woken)
-		switch by.flags = 0; t.Wait {
-		case timeline.WaitCond:
-			by.flags = contention.Signaler
-		case timeline.WaitChanReceive, timeline.WaitSelect:
-			by.flags = woken.flags & contention.Closer
-		}
-		if t.Wait == timeline.WaitWaitGroup {
-			o.blameGroup(g, waker, t, by, waited)
-		} else {
-			o.blameWaker(g, waker, t, &by, waited)
-		}
+		return
 	}
+	w.lock = o.pseudoLock(kind, at.site)
+	if t.Waker == nil {
+		o.unowned(w, unattributedSpan, t.End-waited, t.End)
+		return
+	}
+	from := o.places.of(t.WakerStack)
+	by := o.ownerAs(waker.g, from.site, 0)
+	switch t.Wait {
+	case timeline.WaitWaitGroup:
+		o.blameGroup(g, waker, t, by, waited)
+		return
+	case timeline.WaitCond:
+		by.flags = contention.Signaler
+	case timeline.WaitChanReceive, timeline.WaitSelect:
+		by.flags = from.flags & contention.Closer
+	}
+	o.blameWaker(g, waker, t, &by, waited)
 }
 
 // waitOf returns the kind of wait of an interval: the collector if it suspended the goroutine.
@@ -439,13 +438,8 @@ func (o *Observer) resumed(g *tracedGoroutine, t timeline.Time) {
 // readied adds the time up to t in which a woken goroutine did not run.
 func (o *Observer) readied(w *waiting, t timeline.Time) {
 	idle := o.idle.until(t)
-	if o.windows != nil {
-		o.spend(w, readySpan, w.readied, t, t-w.readied)
-		o.spend(w, idleSpan, w.readied, t, min(t-w.readied, idle-w.idleThen))
-	} else {
-		w.times[readySpan] += t - w.readied
-		w.times[idleSpan] += min(t-w.readied, idle-w.idleThen)
-	}
+	o.spend(w, readySpan, w.readied, t, t-w.readied)
+	o.spend(w, idleSpan, w.readied, t, min(t-w.readied, idle-w.idleThen))
 	w.readied, w.idleThen = t, idle
 }
 
@@ -567,6 +561,14 @@ func (o *Observer) book(g *timeline.Goroutine, w *waiting) {
 		o.windows.book(g, w, row)
 	}
 	w.lock.longest = max(w.lock.longest, w.waited+w.earlier)
+}
+
+// waitedFor returns what a wait at a site is for.
+func (o *Observer) waitedFor(kind timeline.Wait, s *callSite) *tracedLock {
+	if lockWait(kind) {
+		return o.lockOf(s)
+	}
+	return o.pseudoLock(kind, s)
 }
 
 // pseudoLock returns the stand-in for a lock in waits for something else.
