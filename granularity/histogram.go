@@ -101,13 +101,12 @@ func (h *Histogram) drop(n uint64) {
 		*h = Histogram{}
 	}
 	first, last := true, uint64(0)
-	h.each(func(lo, hi, _ uint64) bool {
+	for b := range h.used {
 		if first {
-			first, h.min = false, max(h.min, lo)
+			first, h.min = false, max(h.min, b.lo)
 		}
-		last = hi
-		return true
-	})
+		last = b.hi
+	}
 	h.max = min(h.max, last)
 }
 
@@ -117,13 +116,14 @@ func (h *Histogram) pack() {
 		return
 	}
 	n := 0
-	h.each(func(_, _, _ uint64) bool { n++; return true })
+	for range h.used {
+		n++
+	}
 	packed := make([]packedBucket, 0, n)
-	h.each(func(lo, _, n uint64) bool {
-		pageNo, slot := bucket(lo)
-		packed = append(packed, packedBucket(pageNo*octave+slot)<<packedBits|packedBucket(n))
-		return true
-	})
+	for b := range h.used {
+		pageNo, slot := bucket(b.lo)
+		packed = append(packed, packedBucket(pageNo*octave+slot)<<packedBits|packedBucket(b.n))
+	}
 	h.first, h.pages, h.packed = 0, nil, packed
 }
 
@@ -174,11 +174,10 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.max = max(h.max, o.max)
 	h.count += o.count
 	h.sum += o.sum
-	o.each(func(lo, _, n uint64) bool {
-		pageNo, slot := bucket(lo)
-		h.page(pageNo)[slot] += n
-		return true
-	})
+	for b := range o.used {
+		pageNo, slot := bucket(b.lo)
+		h.page(pageNo)[slot] += b.n
+	}
 }
 
 // Count returns the number of values added.
@@ -215,14 +214,13 @@ func (h *Histogram) Quantile(q float64) float64 {
 		return float64(h.max)
 	}
 	var value float64
-	h.each(func(lo, hi, n uint64) bool {
-		if n >= rank {
-			value = float64(lo) + float64(hi-lo)/2
-			return false
+	for b := range h.used {
+		if b.n >= rank {
+			value = float64(b.lo) + float64(b.hi-b.lo)/2
+			break
 		}
-		rank -= n
-		return true
-	})
+		rank -= b.n
+	}
 	return min(max(value, float64(h.min)), float64(h.max))
 }
 
@@ -231,14 +229,15 @@ func (h *Histogram) Quantile(q float64) float64 {
 func (h *Histogram) CDF() iter.Seq2[float64, float64] {
 	return func(yield func(value, fraction float64) bool) {
 		var below uint64
-		h.each(func(_, hi, n uint64) bool {
-			hi = min(hi, h.max)
+		for b := range h.used {
+			hi := min(b.hi, h.max)
 			if below == 0 && hi > h.min && !yield(float64(h.min), 1/float64(h.count)) {
-				return false
+				return
 			}
-			below += n
-			return yield(float64(hi), float64(below)/float64(h.count))
-		})
+			if below += b.n; !yield(float64(hi), float64(below)/float64(h.count)) {
+				return
+			}
+		}
 	}
 }
 
@@ -246,18 +245,28 @@ func (h *Histogram) CDF() iter.Seq2[float64, float64] {
 // smallest and the largest value bound the first and the last bucket.
 func (h *Histogram) Buckets() iter.Seq2[uint64, uint64] {
 	return func(yield func(middle, count uint64) bool) {
-		h.each(func(lo, hi, n uint64) bool {
-			lo, hi = max(lo, h.min), min(hi, h.max)
-			return yield(lo+(hi-lo)/2, n)
-		})
+		for b := range h.used {
+			if !yield(h.middle(b), b.n) {
+				return
+			}
+		}
 	}
 }
 
-// each calls f for the buckets in use, in order, until it returns false.
-func (h *Histogram) each(f func(lo, hi, n uint64) bool) {
+// usedBucket is a bucket with n values, from lo to hi.
+type usedBucket struct{ lo, hi, n uint64 }
+
+// middle returns the middle of the values that a bucket may have.
+func (h *Histogram) middle(b usedBucket) uint64 {
+	lo, hi := max(b.lo, h.min), min(b.hi, h.max)
+	return lo + (hi-lo)/2
+}
+
+// used iterates over the buckets in use, in order.
+func (h *Histogram) used(yield func(usedBucket) bool) {
 	for _, b := range h.packed {
 		pageNo, slot, n := b.split()
-		if lo, hi := bounds(pageNo, slot); !f(lo, hi, n) {
+		if lo, hi := bounds(pageNo, slot); !yield(usedBucket{lo, hi, n}) {
 			return
 		}
 	}
@@ -266,10 +275,7 @@ func (h *Histogram) each(f func(lo, hi, n uint64) bool) {
 			continue
 		}
 		for slot, n := range p {
-			if n == 0 {
-				continue
-			}
-			if lo, hi := bounds(h.first+i, slot); !f(lo, hi, n) {
+			if lo, hi := bounds(h.first+i, slot); n > 0 && !yield(usedBucket{lo, hi, n}) {
 				return
 			}
 		}

@@ -2,6 +2,7 @@ package granularity
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -199,14 +200,7 @@ func (p *Profile) CheckValid() error {
 	var tasks, executions uint64
 	for i := range p.Classes {
 		c := &p.Classes[i]
-		err := c.checkValid()
-		if err == nil {
-			err = addTo(&tasks, c.Tasks)
-		}
-		if err == nil {
-			err = addTo(&executions, c.Tasks, c.Unmeasured, c.Nested, c.Aggregated)
-		}
-		if err != nil {
+		if err := cmp.Or(c.checkValid(), addTo(&tasks, c.Tasks), addTo(&executions, c.Tasks, c.Unmeasured, c.Nested, c.Aggregated)); err != nil {
 			return fmt.Errorf("class %d (%.100q): %w", i+1, c.Name, err)
 		}
 	}
@@ -227,21 +221,14 @@ func (c *Class) checkValid() error {
 			return fmt.Errorf("bin %d of the series: busy_ns or active is out of range, or at_ns is before that of the bin before", i+1)
 		}
 	}
-	if err := checkCounts(c.Tasks, c.histograms()); err != nil {
-		return err
-	}
 	var tasks uint64
 	for i := range c.Sites {
 		s := &c.Sites[i]
-		err := addTo(&tasks, s.Tasks)
-		if err == nil {
-			err = checkCounts(s.Tasks, s.histograms())
-		}
-		if err != nil {
+		if err := cmp.Or(addTo(&tasks, s.Tasks), checkCounts(s.Tasks, s.histograms())); err != nil {
 			return fmt.Errorf("site %d: %w", i+1, err)
 		}
 	}
-	return nil
+	return checkCounts(c.Tasks, c.histograms())
 }
 
 // checkCounts checks the histograms of a class or site against its number of tasks.
@@ -289,10 +276,9 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	}
 	at := func(p float64) *float64 { return new(h.Quantile(p)) }
 	out := histogramJSON{P1: at(.01), P25: at(.25), P50: at(.5), P75: at(.75), P99: at(.99), Mean: new(h.Mean()), Sum: &h.sum, Min: h.min, Max: h.max}
-	h.each(func(lo, _, n uint64) bool {
-		out.Buckets = append(out.Buckets, [2]uint64{lo, n})
-		return true
-	})
+	for b := range h.used {
+		out.Buckets = append(out.Buckets, [2]uint64{b.lo, b.n})
+	}
 	return json.Marshal(out)
 }
 
@@ -315,11 +301,10 @@ func (h *Histogram) AppendBinary(b []byte) ([]byte, error) {
 		b = binary.AppendUvarint(b, n)
 	}
 	last := uint64(0)
-	h.each(func(lo, _, n uint64) bool {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, lo-last), n)
-		last = lo
-		return true
-	})
+	for u := range h.used {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, u.lo-last), u.n)
+		last = u.lo
+	}
 	return b, nil
 }
 

@@ -367,10 +367,9 @@ func (p *Profile) Scale(n int) *Profile {
 
 // scaled returns a histogram of the same values, each counted n times as often.
 func (h *Histogram) scaled(n uint64) (out Histogram) {
-	h.each(func(lo, _, count uint64) bool {
-		out.AddN(lo, count*n)
-		return true
-	})
+	for b := range h.used {
+		out.AddN(b.lo, b.n*n)
+	}
 	out.sum, out.min, out.max = h.sum*n, h.min, h.max
 	return out
 }
@@ -473,12 +472,12 @@ func (c *Class) estimate(p *Profile, most float64) {
 // to the precision of the buckets.
 func (h Histogram) since(o Histogram) (out Histogram) {
 	before := map[uint64]uint64{}
-	o.each(func(lo, _, n uint64) bool { before[lo] = n; return true })
-	h.each(func(lo, hi, n uint64) bool {
-		lo, hi, n = max(lo, h.min), min(hi, h.max), less(n, before[lo])
-		out.AddN(lo+(hi-lo)/2, n)
-		return true
-	})
+	for b := range o.used {
+		before[b.lo] = b.n
+	}
+	for b := range h.used {
+		out.AddN(h.middle(b), less(b.n, before[b.lo]))
+	}
 	if h.count-min(h.count, o.count) == out.count && h.sum >= o.sum {
 		out.sum = h.sum - o.sum // exact
 	}
