@@ -44,15 +44,30 @@ func (k *keys) where(pass func(name string) bool) predicate {
 	return func(row int) bool { return table[k.of(row)] }
 }
 
-// longest returns the keys with quanta, those that ran longest first.
-func (k *keys) longest(counts []int, running func(key int32) float64) (used []int32) {
-	for key, n := range counts {
-		if n > 0 {
-			used = append(used, int32(key))
+// tally has the number of quanta and their time, by key, and the keys in use, longest time first.
+type tally struct {
+	quanta []int
+	time   []sum
+	used   []int32
+}
+
+// tally adds up the rows for which part returns a time.
+func (k *keys) tally(rows []int, part func(row int) (ns int64, ok bool)) tally {
+	t := tally{quanta: make([]int, k.n), time: make([]sum, k.n)}
+	for _, row := range rows {
+		if ns, ok := part(row); ok {
+			key := k.of(row)
+			t.quanta[key]++
+			t.time[key].add(float64(ns))
 		}
 	}
-	slices.SortStableFunc(used, func(a, b int32) int { return cmp.Compare(running(b), running(a)) })
-	return used
+	for key, n := range t.quanta {
+		if n > 0 {
+			t.used = append(t.used, int32(key))
+		}
+	}
+	slices.SortStableFunc(t.used, func(a, b int32) int { return cmp.Compare(t.time[b].total(), t.time[a].total()) })
+	return t
 }
 
 // by returns the keys of a property; it returns false if there is none of this name.

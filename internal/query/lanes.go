@@ -113,14 +113,11 @@ func (e *Explorer) lanes(ctx context.Context, q Lanes, rows []int) (*Lanes, erro
 	if q.From, q.To, err = e.window(q.From, q.To); err != nil {
 		return nil, err
 	}
-	d := drawer{e, &q, keys, make([]float64, keys.n), make([]int, keys.n), make([][]pixel, keys.n)}
-	for _, row := range rows {
-		if begin, end, ok := d.part(row); ok {
-			key := d.keys.of(row)
-			d.busy[key] += float64(end - begin)
-			d.quanta[key]++
-		}
-	}
+	d := drawer{e: e, out: &q, keys: keys, pixels: make([][]pixel, keys.n)}
+	d.tally = keys.tally(rows, func(row int) (int64, bool) {
+		begin, end, ok := d.part(row)
+		return end - begin, ok
+	})
 	shown := d.choose()
 	if err := visit(ctx, rows, []column{metric}, func(row int, v []float64) { d.draw(row, v[0]) }); err != nil {
 		return nil, err
@@ -132,11 +129,10 @@ func (e *Explorer) lanes(ctx context.Context, q Lanes, rows []int) (*Lanes, erro
 }
 
 type drawer struct {
-	e      *Explorer
-	out    *Lanes
-	keys   keys
-	busy   []float64 // by key
-	quanta []int
+	e    *Explorer
+	out  *Lanes
+	keys keys
+	tally
 	pixels [][]pixel // by key; nil if not shown
 }
 
@@ -152,11 +148,10 @@ func (d *drawer) part(row int) (begin, end int64, ok bool) {
 
 // choose returns the lanes that ran longest, in order.
 func (d *drawer) choose() []int32 {
-	used := d.keys.longest(d.quanta, func(key int32) float64 { return d.busy[key] })
-	shown := used[:min(d.out.Limit, len(used))]
-	for _, key := range used[len(shown):] {
+	shown := d.used[:min(d.out.Limit, len(d.used))]
+	for _, key := range d.used[len(shown):] {
 		d.out.Omitted++
-		d.out.OmittedBusy += Value(d.busy[key])
+		d.out.OmittedBusy += Value(d.time[key].total())
 	}
 	if d.keys.ids != nil {
 		id := func(key int32) int64 {
@@ -214,7 +209,7 @@ func (d *drawer) draw(row int, value float64) {
 
 // lane converts the pixels of a key to cells.
 func (d *drawer) lane(key int32) lane {
-	out := lane{Key: d.keys.label(key), Number: d.keys.number(key), Group: d.group(key), Busy: Value(d.busy[key]), Quanta: d.quanta[key], Cells: []laneCell{}}
+	out := lane{Key: d.keys.label(key), Number: d.keys.number(key), Group: d.group(key), Busy: Value(d.time[key].total()), Quanta: d.quanta[key], Cells: []laneCell{}}
 	busy := 0.0 // of the last cell
 	for x, p := range d.pixels[key] {
 		if p.n == 0 {

@@ -103,8 +103,8 @@ func (s *Statistics) value(name string) Value {
 	return s.Quantiles[name]
 }
 
-// tally accumulates the statistics of a metric.
-type tally struct {
+// accumulator accumulates the statistics of a metric.
+type accumulator struct {
 	count, known, ratioRows, changes int
 	min, max                         float64
 	sum, over, under, change         sum
@@ -121,7 +121,7 @@ func (e *Explorer) statistics(ctx context.Context, m metric, rows []int, n int, 
 		}
 	}
 	keep := len(wanted) > 0 || slices.Contains(names, "deviation")
-	all := make([]tally, n)
+	all := make([]accumulator, n)
 	if keep && n == 1 {
 		all[0].values = make([]float64, 0, len(rows))
 	}
@@ -162,7 +162,7 @@ func (e *Explorer) statistics(ctx context.Context, m metric, rows []int, n int, 
 // first is the part of every row if there is only one.
 func first(int) int { return 0 }
 
-func (t *tally) add(v float64) {
+func (t *accumulator) add(v float64) {
 	if t.known == 0 {
 		t.min, t.max = v, v
 	}
@@ -172,7 +172,7 @@ func (t *tally) add(v float64) {
 }
 
 // statistics returns the result. It reorders the values.
-func (t *tally) statistics(wanted []string) Statistics {
+func (t *accumulator) statistics(wanted []string) Statistics {
 	nan := Value(math.NaN())
 	s := Statistics{
 		Count: t.count, Known: t.known, Sum: nan, Min: nan, Max: nan, Mean: nan,

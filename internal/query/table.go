@@ -133,22 +133,16 @@ func (t *Table) all() (out []*tableRow) {
 
 // parts adds the rows of a table, without cells, and returns the index of a quantum's row.
 func (e *Explorer) parts(t *Table, keys keys, limit int, set []int) (of func(row int) int) {
-	counts, running := make([]int, keys.n), make([]sum, keys.n)
-	for _, row := range set {
-		key := keys.of(row)
-		counts[key]++
-		running[key].add(float64(e.rec.Duration[row]))
-	}
-	used := keys.longest(counts, func(key int32) float64 { return running[key].total() })
-	t.Groups = len(used)
+	all := keys.tally(set, func(row int) (int64, bool) { return e.rec.Duration[row], true })
+	t.Groups = len(all.used)
 	if limit <= 0 {
-		limit = len(used)
+		limit = t.Groups
 	}
 	index, rest := make([]int, keys.n), sum{}
-	for i, key := range used {
+	for i, key := range all.used {
 		index[key] = min(i, limit)
 		if i < limit {
-			row := tableRow{Key: keys.label(key), Count: counts[key], Duration: Value(running[key].total()), Cells: []Statistics{}}
+			row := tableRow{Key: keys.label(key), Count: all.quanta[key], Duration: Value(all.time[key].total()), Cells: []Statistics{}}
 			switch number := keys.number(key); t.By {
 			case "goroutine":
 				row.Goroutine = number
@@ -165,9 +159,9 @@ func (e *Explorer) parts(t *Table, keys keys, limit int, set []int) (of func(row
 		} else {
 			t.Others.Key = fmt.Sprintf("%d others", i-limit+1)
 		}
-		rest.add(running[key].total())
+		rest.add(all.time[key].total())
 		t.Others.Groups++
-		t.Others.Count += counts[key]
+		t.Others.Count += all.quanta[key]
 		t.Others.Duration = Value(rest.total())
 	}
 	return func(row int) int { return index[keys.of(row)] }
