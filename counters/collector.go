@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,9 +105,7 @@ func (c *collector) step() {
 }
 
 func (c *collector) flush() {
-	if err := c.write(c.buf); err != nil {
-		c.fail(err)
-	}
+	c.fail(c.write(c.buf))
 	c.buf = c.buf[:0]
 }
 
@@ -115,15 +114,12 @@ func (c *collector) follow() {
 	if len(c.meta.Groups) == 0 {
 		return
 	}
-	err := c.sampler.Follow(func(tid int) {
+	c.fail(c.sampler.Follow(func(tid int) {
 		c.late++
 		for n, g := range c.meta.Groups {
 			c.take(&perfevent.Record{Kind: perfevent.Reading, Event: n, CPU: -1, Thread: tid, Time: now(), Values: make([]uint64, c.meta.Extra+len(g))})
 		}
-	})
-	if err != nil {
-		c.fail(err)
-	}
+	}))
 }
 
 func (c *collector) take(r *perfevent.Record) {
@@ -137,11 +133,8 @@ func (c *collector) take(r *perfevent.Record) {
 	}
 }
 
-func (c *collector) fail(err error) {
-	if c.err == nil {
-		c.err = err
-	}
-}
+// fail keeps the first error.
+func (c *collector) fail(err error) { c.err = cmp.Or(c.err, err) }
 
 // close ends the counting and collects the remaining records.
 func (c *collector) close() error {
@@ -151,17 +144,13 @@ func (c *collector) close() error {
 	c.meta.End = now()
 	c.sampler.Stop()
 	c.sampler.Drain(c.take)
-	if err := c.sampler.Final(c.take); err != nil {
-		c.fail(err)
-	}
+	c.fail(c.sampler.Final(c.take))
 	clock, hits, groups, err := c.sampler.Totals()
-	if err != nil {
-		c.fail(err)
-	} else {
+	if c.fail(err); err == nil {
 		c.totals(clock, hits, groups)
 	}
 	if c.late > 0 {
-		c.warn("%s while it was recorded: %s are not known for the first milliseconds.", format.Plural(c.late, "thread began", "threads began"), groupNames(c.meta.Groups))
+		c.warn("%s while it was recorded: %s are not known for the first milliseconds.", format.Plural(c.late, "thread began", "threads began"), archive.Names(slices.Concat(c.meta.Groups...)))
 	}
 	return errors.Join(c.err, c.sampler.Close())
 }
@@ -176,14 +165,6 @@ func (c *collector) totals(clock perfevent.Count, hits, groups []perfevent.Count
 			g[i].Total, groups = archive.Clamp(groups[0].Value), groups[1:]
 		}
 	}
-}
-
-func groupNames(groups [][]archive.Event) string {
-	var all []archive.Event
-	for _, g := range groups {
-		all = append(all, g...)
-	}
-	return archive.Names(all)
 }
 
 func eventsOf(specs []perfevent.Spec) []archive.Event {

@@ -29,8 +29,7 @@ type Options struct {
 	// counters. Exceeding it is an error. 0 means 1 GB for [Start], in memory, and 16 GB for [Run],
 	// on disk.
 	MaxBytes int64
-	// Dir is the directory of the temporary files. "" means that of the system.
-	Dir string
+	Dir      string // of the temporary files; "" means that of the system
 
 	// The other fields are for [Run].
 
@@ -39,8 +38,7 @@ type Options struct {
 	// answers, and stops counting when the trace ends. "" means that the program calls
 	// [FromEnvironment].
 	TraceURL string
-	// Forward lists signals to forward to the program.
-	Forward []os.Signal
+	Forward  []os.Signal // signals that are forwarded to the program
 	// Warning is called for each warning about the reliability of the recording, and for refused
 	// counters, as soon as it is known. The archive contains the warnings, too.
 	Warning func(string)

@@ -36,13 +36,11 @@ import (
 
 // Options configures a recording that is made from a trace. The zero value is ready to use.
 type Options struct {
-	// Group selects which goroutines belong together; the zero value groups by start function.
-	Group bottle.Grouping
+	Group bottle.Grouping // which goroutines belong together; the zero value groups by start function
 	// MaxRows bounds the number of quanta, of about 100 bytes each; exceeding it is an error. 0
 	// means 10 million.
 	MaxRows int
-	// Name is the name of the recording in errors and pages.
-	Name string
+	Name    string // of the recording, in errors and pages
 	// Progress is called with the number of bytes read, and the total (−1 if unknown).
 	Progress func(done, size int64)
 	// MaxMemory bounds the growth of the heap during a pass, in bytes, as in timeline.Options. 0

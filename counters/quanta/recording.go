@@ -39,6 +39,7 @@
 package quanta
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -56,16 +57,13 @@ const Unknown = math.MinInt64
 // ran without a break. It consists of columns of the same length, in the order of Begin. In JSON,
 // it has the same fields, with times in nanoseconds.
 type Recording struct {
-	// Name is the name of the recording for people: a file's name, a command.
-	Name string `json:"name"`
+	Name string `json:"name"` // for people: a file's name, a command
 	// GoVersion is the Go version of the recorded program, and Procs its largest GOMAXPROCS; "" and
 	// 0 if unknown.
-	GoVersion string `json:"go_version"`
-	Procs     int    `json:"procs"`
-	// Start is the wall-clock time of the start of the recording; zero if unknown.
-	Start time.Time `json:"start,omitzero"`
-	// Wall is the length of the recording.
-	Wall time.Duration `json:"wall"`
+	GoVersion string        `json:"go_version"`
+	Procs     int           `json:"procs"`
+	Start     time.Time     `json:"start,omitzero"` // wall-clock time; zero if unknown
+	Wall      time.Duration `json:"wall"`           // length of the recording
 
 	// The columns of a row.
 	Goroutine []int64  `json:"goroutine,omitempty"`
@@ -102,12 +100,11 @@ func (r *Recording) Len() int { return len(r.Begin) }
 
 // Counter returns the counter with the name, or nil.
 func (r *Recording) Counter(name string) *Counter {
-	for i := range r.Counters {
-		if r.Counters[i].Name == name {
-			return &r.Counters[i]
-		}
+	i := slices.IndexFunc(r.Counters, func(c Counter) bool { return c.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &r.Counters[i]
 }
 
 // CheckValid returns an error if a recording is not a valid table: columns of different lengths,
@@ -123,12 +120,14 @@ func (r *Recording) CheckValid() error {
 			err = fmt.Errorf("column %s has %d rows, column Begin %d", name, rows, n)
 		}
 	}
-	names := []string{"Goroutine", "Group", "Thread", "Proc", "Duration", "Ending", "Wait", "Func"}
-	for i, rows := range []int{len(r.Goroutine), len(r.Group), len(r.Thread), len(r.Proc), len(r.Duration), len(r.Ending), len(r.Wait), len(r.Func)} {
-		column(names[i], rows)
-	}
-	if len(r.Caller) > 0 {
-		column("Caller", len(r.Caller))
+	for _, c := range []struct {
+		name string
+		rows int
+	}{
+		{"Goroutine", len(r.Goroutine)}, {"Group", len(r.Group)}, {"Thread", len(r.Thread)}, {"Proc", len(r.Proc)}, {"Duration", len(r.Duration)},
+		{"Ending", len(r.Ending)}, {"Wait", len(r.Wait)}, {"Func", len(r.Func)}, {"Caller", cmp.Or(len(r.Caller), n)},
+	} {
+		column(c.name, c.rows)
 	}
 	for i := range r.Counters {
 		column("counter "+strconv.Quote(r.Counters[i].Name), len(r.Counters[i].Values))
@@ -184,13 +183,9 @@ type Group struct {
 
 // Counter is a column of a Recording.
 type Counter struct {
-	// Name is short and lower case: "cycles", "minor-faults", "heap-objects".
-	Name string `json:"name"`
-	// Unit is "" for a plain count, or "ns" or "bytes".
-	Unit string `json:"unit"`
-	// Level is set if the values are levels at the end of the quantum, like those of a gauge,
-	// rather than changes during it.
-	Level bool `json:"level"`
+	Name  string `json:"name"`  // short and lower case: "cycles", "minor-faults", "heap-objects"
+	Unit  string `json:"unit"`  // "" for a plain count, or "ns" or "bytes"
+	Level bool   `json:"level"` // the values are levels at the end of the quantum, not changes during it
 	// Source is the origin of the values, and Accuracy their reliability for a single quantum:
 	// Exact, Interpolated or Observed.
 	Source   string `json:"source"`
