@@ -367,6 +367,21 @@ func TestNoBoundOfMessages(t *testing.T) {
 	}
 }
 
+// A goroutine that runs all the time leaves no gain: what others wait for is no cause.
+func TestNoCauseBesideOneThatRuns(t *testing.T) {
+	const ms = time.Millisecond
+	for ran, want := range map[time.Duration]bool{999 * ms: false, 950 * ms: true} {
+		found := diagnose.New((&made{
+			rows: []ledger.Row{{Category: ledger.Outside, Group: "main.take", Site: placeOf("main.take", 3), Wait: "sleep", Beside: ledger.None, Time: 900 * ms, Count: 9},
+				{Category: ledger.C, Group: "main.work", Site: placeOf("main.work", 7), Time: 100 * ms, Count: 9}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.work", Goroutines: 1, Running: ran, Waiting: map[string]time.Duration{"select": ms}, SelfParallelism: 1}},
+		}).results(t)).Findings
+		if (found[0].Kind == diagnose.Sleep) != want {
+			t.Errorf("one ran for %v: %s: %s", ran, found[0].Kind, found[0].Title)
+		}
+	}
+}
+
 // A wait and its end take some running time, at most 10 µs, which a repair saves, too.
 func TestBoundOfManyWaits(t *testing.T) {
 	for waits, bound := range map[int64]float64{
@@ -1389,7 +1404,7 @@ func TestHandlerThatSleeps(t *testing.T) {
 // A lock lets goroutines run one at a time, so that the last of them runs alone at the end.
 func TestLastOfThoseThatWaitForALock(t *testing.T) {
 	const ms = time.Millisecond
-	for atATime, want := range map[float64]time.Duration{1: 800 * ms, 1.4: 600 * ms} {
+	for atATime, want := range map[float64]time.Duration{1: 800 * ms, 1.2: 800 * ms, 1.4: 600 * ms} {
 		f := diagnose.New((&made{
 			rows: []ledger.Row{{Category: ledger.Idle, Group: "main.take", Site: placeOf("main.take", 3), Wait: "mutex", Waker: "main.take", WakerSite: placeOf("main.take", 9), Beside: "main.take", Time: 600 * ms, Locked: 600 * ms, Count: 9},
 				{Category: ledger.Idle, Group: "main.main", Site: placeOf("main.main", 30), Wait: "waitgroup", Waker: "main.take", Beside: "main.take", Time: 200 * ms, Locked: 20 * ms, Count: 1}},
@@ -1874,11 +1889,15 @@ func TestReplyIsNotWaitedForUnderTheLockOfTheLibrary(t *testing.T) {
 // A goroutine that stops the tracer runs alone to the end of the trace, without a call chain.
 func TestStoppingTheTracerIsNoWork(t *testing.T) {
 	const ms = time.Millisecond
-	for nameless, first := range map[time.Duration]string{600 * ms: diagnose.Tracing, 100 * ms: diagnose.Serial} {
+	for nameless, first := range map[time.Duration]string{600 * ms: diagnose.Tracing, 601 * ms: diagnose.Serial, 100 * ms: diagnose.Serial} {
+		ran := int64(9)
+		if nameless == 601*ms { // one of a coroutine that switches
+			ran = 9_000_000
+		}
 		found := diagnose.New((&made{
 			rows: []ledger.Row{
 				{Category: ledger.NoWork, Beside: "main.main", Time: 600 * ms, Count: 1},
-				{Category: ledger.Code, Group: "main.main", Time: nameless, Count: 9},
+				{Category: ledger.Code, Group: "main.main", Time: nameless, Count: ran},
 				{Category: ledger.Code, Group: "main.main", Site: placeOf("main.main", 3), Time: 700*ms - nameless, Count: 9},
 			},
 			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.main", Goroutines: 1, Running: 700 * ms, SelfParallelism: 1}},

@@ -222,7 +222,10 @@ func (d *diagnosis) index() {
 				d.sharedAt = r
 			}
 			if r.Site.Func == "" {
-				if g.nameless += r.Time; r.Group == unnamed {
+				if r.Time > time.Duration(r.Count)*time.Millisecond { // else it is interrupted, such as by a coroutine
+					g.nameless += r.Time
+				}
+				if r.Group == unnamed {
 					d.nameless += r.Time
 				}
 			}
@@ -693,11 +696,12 @@ func (d *diagnosis) mergePieces() {
 // mergeAlone makes one cause of the groups that ran alone, if these are many, each for a small part
 // of the time: then the program offers too little work at a time, whatever it does. If a group ran
 // nearly all of the time that has fewer goroutines than there are processors, they are too few, also
-// while others ran beside them.
+// while others ran beside them, and so is one goroutine if that was for a small part of the time.
 func (d *diagnosis) mergeAlone() {
+	starved := d.causeOf(key{kind: Starved})
 	for _, c := range d.causes {
-		if c.kind == Serial && d.areFew(c.name) && d.busy(c.name) {
-			c.take(d.causeOf(key{kind: Starved}))
+		if c.kind == Serial && d.busy(c.name) && (d.areFew(c.name) || !d.isGroup(c.name) && starved.lost < c.lost/3 && ratio(starved.lost, d.l.Capacity) >= worthTelling) {
+			c.take(starved)
 		}
 	}
 	var sum, largest time.Duration
@@ -709,10 +713,9 @@ func (d *diagnosis) mergeAlone() {
 	if largest > sum/3 || largest > d.l.Capacity/10 {
 		return
 	}
-	into := d.causeOf(key{kind: Starved})
 	for _, c := range d.causes {
 		if c.kind == Serial {
-			into.take(c)
+			starved.take(c)
 		}
 	}
 }
@@ -904,10 +907,10 @@ func (d *diagnosis) mergeUnder() {
 				lock.take(c)
 			case c.kind == Network && !waiting: // over a connection to another goroutine
 				lock.takeIf(c, d.l, func(r *ledger.Row) bool { return owners[d.called(r.Beside)] && r.Locked > r.Time/2 })
+			case (c.kind == Serial || c.kind == Imbalance) && waiters[c.name] && d.isGroup(c.name) && d.boxes[c.name].SelfParallelism < 1.25 && c.lost < lock.lost/2:
+				lock.take(c) // the last of those that ran one at a time because of the lock
 			case c.kind == Serial && (owners[c.name] && !waiting || waiters[c.name]):
-				// The last of those that ran one at a time because of the lock would have run beside them.
-				last := waiters[c.name] && d.isGroup(c.name) && d.oneAtATime(c.name) && c.lost < lock.lost/2
-				lock.takeIf(c, d.l, func(r *ledger.Row) bool { return last || r.Locked > r.Time/2 })
+				lock.takeIf(c, d.l, func(r *ledger.Row) bool { return r.Locked > r.Time/2 })
 			}
 		}
 	}

@@ -287,6 +287,9 @@ func (d *diagnosis) findings() []verdict.Finding {
 		if c.kind == Serial && d.fights() && d.mostlyPolls(c.name) && !d.areFew(c.name) {
 			continue // that is the finding
 		}
+		if d.stays(c) > d.l.Wall*99/100 {
+			continue // one goroutine runs all the time, whatever others wait for
+		}
 		if share := ratio(c.lost-d.spare(c), d.l.Capacity); share >= worthTelling && (c.kind != Tracing || share >= 0.05) || c.queue {
 			f := d.finding(c)
 			ranked = append(ranked, weighed{f, d.weight(&f, c)})

@@ -163,7 +163,10 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		if others := d.othersWait(&f, c); others != "" {
 			f.Advice = others + "if it is not meant to set their pace, have more of it under way at a time, or shorten it."
 		} else if c.waits == 1 {
-			f.Advice = "A deadline or a timer ended it, not the program." + d.stuck(&f, c)
+			stuck := d.stuck(&f, c)
+			if f.Advice = "A deadline or a timer ended it, not the program." + stuck; stuck != "" {
+				f.Gain, f.Basis = 0, "" // of a program that does not go on
+			}
 		}
 	case Network:
 		d.network(&f, c, at, lost)
@@ -1014,6 +1017,9 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 		if b := d.boxes[c.name]; b.SelfParallelism > 1.5 {
 			what = "ran, " + format.Number(b.SelfParallelism) + " at a time"
 		}
+	}
+	if slices.ContainsFunc(c.rows, func(i int) bool { return d.l.Rows[i].Beside == ledger.Several }) {
+		what = "ran, alone or beside too few others" // see mergeAlone
 	}
 	for r := range d.rowsOf(c) {
 		if d.own(r.Site) && r.Wait != "" && r.Time >= c.lost/10 && !slices.Contains(f.Where, r.Site) {
