@@ -60,7 +60,7 @@ func lineColumns() []result.Column[line] {
 	c = append(c, partyColumns("owner", "owner", func(l *line) *Party { return &l.Owner })...)
 	return append(c, []result.Column[line]{
 		{Name: "flags", Title: "flags", Note: true, Help: "circumstances of the wait, and of its owner", Value: result.Texts(func(l *line) string { return FlagNames(l.Flags) })},
-		{Name: "contentions", Title: "waits", Unit: result.Count, Help: "waits that the owner delayed; 0 where there is no owner", Value: result.Ints(func(l *line) int64 {
+		{Name: "contentions", Title: "delayed", Unit: result.Count, Help: "waits that the owner delayed; 0 where there is no owner", Value: result.Ints(func(l *line) int64 {
 			if l.owned {
 				return l.Contentions
 			}
@@ -78,6 +78,7 @@ func lineColumns() []result.Column[line] {
 		{Name: "root_ns", Title: "by root", Unit: result.Duration, Help: "for how long they were at the end", Value: of(owned, func(l *line) time.Duration { return l.RootOwners()[0].Blamed })},
 		{Name: "ready_ns", Title: "then ready", Unit: result.Duration, Help: "for how long they were ready after the waits", Value: of((*line).ofReady, func(l *line) time.Duration { return l.Ready })},
 		{Name: "ready_idle_ns", Title: "beside an idle processor", Unit: result.Duration, Help: "the part in which a processor was idle", Value: of((*line).ofReady, func(l *line) time.Duration { return l.ReadyIdle })},
+		{Name: "waits", Title: "waits", Unit: result.Count, Help: "how often they waited", Value: of((*line).ofReady, func(l *line) int64 { return l.Contentions })},
 		{Name: "parks", Title: "parks", Unit: result.Count, Help: "how often they blocked", Value: of((*line).ofReady, func(l *line) int64 { return l.Parks })},
 		{Name: "unfinished", Title: "still waiting", Unit: result.Count, Help: "goroutines that waited when the trace ended", Value: of(unfinished, func(l *line) int64 { return l.Contentions })},
 		{Name: "unfinished_ns", Title: "for", Unit: result.Duration, Help: "for how long they had waited", Value: of(unfinished, func(l *line) time.Duration { return l.Waited })},
@@ -119,8 +120,8 @@ func unknownParty(key string) Party {
 // Table returns a row for each pair of waiter and owner, and a row each for the hand-off and the
 // unattributed time of each wait, whose owner is "[hand-off]" or "[unattributed]": wait_ns sums to
 // the time waited. For waits of a trace, a row with the owner "[ready]" follows: the time for which
-// the goroutines were ready after the waits, until they had a processor (P), and the number of
-// times that they blocked. Rows for the waits in progress at the end of a trace come last. Their
+// the goroutines were ready after the waits, until they had a processor (P), and the numbers of
+// waits and of times that they blocked. Rows for the waits in progress at the end of a trace come last. Their
 // owner is the holder of the lock then, "[cannot tell]" if the trace does not show it, and empty
 // for waits that are not for a lock.
 func (p *Profile) Table() *result.Table {

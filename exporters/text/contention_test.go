@@ -137,13 +137,13 @@ func TestContentionCSV(t *testing.T) {
 	}
 	for i, want := range map[int]string{
 		0: "kind,lock,class,waiter_group,waiter_func,waiter_stack,owner_group,owner_func,owner_stack,flags,contentions,wait_ns," +
-			"running_ns,runnable_ns,blocked_ns,unknown_ns,blocked_on,root_group,root_func,root_stack,root_ns,ready_ns,ready_idle_ns,parks,unfinished,unfinished_ns,unfinished_longest_ns,held_ns",
+			"running_ns,runnable_ns,blocked_ns,unknown_ns,blocked_on,root_group,root_func,root_stack,root_ns,ready_ns,ready_idle_ns,waits,parks,unfinished,unfinished_ns,unfinished_longest_ns,held_ns",
 		1: "mutex,'=cmd|'/c calc'!A1,example.com/cache.LRU,net/http.(*conn).serve,example.com/cache.(*LRU).Get," +
 			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20," +
 			"main.janitor,example.com/cache.(*LRU).Sweep,example.com/cache.(*LRU).Sweep /src/a.go:10 < main.janitor /src/a.go:20,,39,700000000," +
-			"0,0,0,700000000,,main.janitor,example.com/cache.(*LRU).Sweep,example.com/cache.(*LRU).Sweep /src/a.go:10 < main.janitor /src/a.go:20,700000000,,,,,,,",
+			"0,0,0,700000000,,main.janitor,example.com/cache.(*LRU).Sweep,example.com/cache.(*LRU).Sweep /src/a.go:10 < main.janitor /src/a.go:20,700000000,,,,,,,,",
 		4: "mutex,'=cmd|'/c calc'!A1,example.com/cache.LRU,net/http.(*conn).serve,example.com/cache.(*LRU).Get," +
-			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20,[hand-off],[hand-off],[hand-off],,0,40000000,,,,,,,,,,,,,,,,",
+			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20,[hand-off],[hand-off],[hand-off],,0,40000000,,,,,,,,,,,,,,,,,",
 	} {
 		if got := strings.Join(rows[i], ","); got != want {
 			t.Errorf("row %d: %s\nwant %s", i, got, want)
@@ -421,7 +421,7 @@ func TestUnfinishedWaitsHaveRowsInCSV(t *testing.T) {
 		if sum += n; err != nil {
 			t.Error(err)
 		}
-		if unfinished := strings.Join(row[24:], ","); (unfinished == ",,,") != (i < 5) {
+		if unfinished := strings.Join(row[25:], ","); (unfinished == ",,,") != (i < 5) {
 			t.Errorf("row %d has %q", i, unfinished)
 		}
 	}
@@ -429,9 +429,9 @@ func TestUnfinishedWaitsHaveRowsInCSV(t *testing.T) {
 		t.Errorf("wait_ns sums to %d", sum)
 	}
 	for i, want := range []string{
-		"mutex,cache,,main.main,main.get,main.get /src/a.go:10,main.janitor,time.Sleep,time.Sleep /src/a.go:10,,0,0,,,,,,,,,,,,,5,2500000000,501000000,499000000",
-		"rwmutex-reader,main.table#2,,main.main,main.main,main.main /src/a.go:10,[cannot tell],[cannot tell],[cannot tell],,0,0,,,,,,,,,,,,,1,100000000,100000000,",
-		"select,main.worker#3,,main.worker,main.worker,main.worker /src/a.go:10,,,,,0,0,,,,,,,,,,,,,1,9000000,9000000,",
+		"mutex,cache,,main.main,main.get,main.get /src/a.go:10,main.janitor,time.Sleep,time.Sleep /src/a.go:10,,0,0,,,,,,,,,,,,,,5,2500000000,501000000,499000000",
+		"rwmutex-reader,main.table#2,,main.main,main.main,main.main /src/a.go:10,[cannot tell],[cannot tell],[cannot tell],,0,0,,,,,,,,,,,,,,1,100000000,100000000,",
+		"select,main.worker#3,,main.worker,main.worker,main.worker /src/a.go:10,,,,,0,0,,,,,,,,,,,,,,1,9000000,9000000,",
 	} {
 		if got := strings.Join(rows[6+i], ","); got != want {
 			t.Errorf("%s\nwant %s", got, want)

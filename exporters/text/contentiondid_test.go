@@ -75,7 +75,7 @@ func TestOwnersActivityCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "70000000,35000000,595000000,0,chan-receive=490000000 syscall=105000000,main.disk,example.com/disk.Read,example.com/disk.Read /src/a.go:10 < main.disk /src/a.go:20,490000000,,,,,,,"
+	const want = "70000000,35000000,595000000,0,chan-receive=490000000 syscall=105000000,main.disk,example.com/disk.Read,example.com/disk.Read /src/a.go:10 < main.disk /src/a.go:20,490000000,,,,,,,,"
 	if got := strings.Join(rows[1][12:], ","); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
