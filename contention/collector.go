@@ -2,6 +2,7 @@ package contention
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -30,9 +31,7 @@ type Options struct {
 // time, such as those of a program and of a library in it: each has all waits that began while it
 // was on. [Start], [Stop] and [Snapshot] use a default Collector.
 type Collector struct {
-	session *session   // since the last Start; this and the next one are guarded by control
-	next    *Collector // next Collector that is on
-	on      bool
+	session *session // since the last Start; guarded by control
 }
 
 // collection has the sessions of the Collectors that are on. It is immutable. Each wait is recorded
@@ -48,7 +47,7 @@ var (
 	current atomic.Pointer[collection]
 
 	control sync.Mutex
-	active  *Collector // the first Collector that is on, guarded by control
+	active  []*Collector // those that are on, the latest first; guarded by control
 	std     Collector
 )
 
@@ -73,17 +72,17 @@ func (c *Collector) Start(o Options) error {
 	callstack.Goid() // its first call takes some 100 µs: make it before locking
 	control.Lock()
 	defer control.Unlock()
-	if c.on {
+	if slices.Contains(active, c) {
 		return ErrStarted
 	}
 	if c.session != nil {
 		c.session.forget()
 	}
-	c.on, c.session = true, newSession(o, now())
-	if active != nil {
-		c.session.shareChains(active.session)
+	c.session = newSession(o, now())
+	if len(active) > 0 {
+		c.session.shareChains(active[0].session)
 	}
-	active, c.next = c, active
+	active = slices.Insert(active, 0, c)
 	nextCollection()
 	return nil
 }
@@ -93,15 +92,11 @@ func (c *Collector) Start(o Options) error {
 func (c *Collector) Stop() error {
 	control.Lock()
 	defer control.Unlock()
-	if !c.on {
+	i := slices.Index(active, c)
+	if i < 0 {
 		return ErrNotStarted
 	}
-	c.on = false
-	at := &active
-	for *at != c {
-		at = &(*at).next
-	}
-	*at, c.next = c.next, nil
+	active = slices.Delete(active, i, i+1)
 	nextCollection()
 	c.session.end(now())
 	return nil
@@ -109,14 +104,15 @@ func (c *Collector) Stop() error {
 
 // nextCollection makes waits that begin from now on be recorded for the Collectors that are on.
 func nextCollection() {
-	var next *collection
-	for c := active; c != nil; c = c.next {
-		if next == nil {
-			next = &collection{session: c.session}
-		} else {
+	if len(active) == 0 {
+		current.Store(nil)
+		return
+	}
+	next := &collection{session: active[0].session}
+	for i, c := range active {
+		if next.exact = next.exact || c.session.options.Exact; i > 0 {
 			next.more = append(next.more, c.session)
 		}
-		next.exact = next.exact || c.session.options.Exact
 	}
 	current.Store(next)
 }

@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -117,14 +118,8 @@ func (c *Cond) awake(w *condWait) {
 func (c *Cond) remove(w *condWait) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w.signal.chain != nil {
-		return
-	}
-	for i, q := range c.queue {
-		if q == w {
-			c.queue = append(c.queue[:i], c.queue[i+1:]...)
-			return
-		}
+	if w.signal.chain == nil {
+		c.queue = slices.DeleteFunc(c.queue, func(q *condWait) bool { return q == w })
 	}
 }
 
@@ -166,9 +161,7 @@ func (c *Cond) wake(n int, f func()) {
 		w.signal = h
 		w.signal.chain = w.account.session.capture(unsafe.Pointer(&h))
 	}
-	rest := copy(c.queue, c.queue[n:])
-	clear(c.queue[rest:])
-	c.queue = c.queue[:rest]
+	c.queue = slices.Delete(c.queue, 0, n)
 	f()
 }
 

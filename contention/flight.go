@@ -86,15 +86,11 @@ func (f *flights) holds(w *wait) {
 
 // unfinished adds the waits in progress to the profile.
 func (a *account) unfinished(p *Profile, lock *Lock) {
-	type waiter struct {
-		kind  kindID
-		party Party
-	}
 	s, at, f := a.session, now(), &a.info.flights
 	s.mu.Lock()
 	until := s.stop // 0 unless the session is over
 	s.mu.Unlock()
-	rows := map[waiter]int{}
+	name, rows := &Lock{Name: lock.String()}, sumRows{}
 	for i := range f.blocks {
 		block := f.blocks[i].Load()
 		if block == nil {
@@ -107,21 +103,14 @@ func (a *account) unfinished(p *Profile, lock *Lock) {
 			if since < s.start || at-since < leastFlight || place.since.Load() != since || until != 0 && since > until {
 				continue
 			}
-			k := waiter{kind, s.party(chain, a.idOf(g))}
-			n, ok := rows[k]
-			if !ok {
-				n = len(p.Unfinished)
-				rows[k] = n
-				p.Unfinished = append(p.Unfinished, Wait{Kind: kinds[kind], Lock: &Lock{Name: lock.String()}, Waiter: k.party})
-				a.holder(&p.Unfinished[n], at)
-			}
-			u := &p.Unfinished[n]
 			waited := time.Duration(at - since)
-			u.Contentions++
-			u.Waited += waited
-			u.Longest = max(u.Longest, waited)
+			rows.row(rowKey{kind: kinds[kind], lock: name, waiter: s.party(chain, a.idOf(g))}).Add(&Wait{Contentions: 1, Waited: waited, Longest: waited})
 		}
 	}
+	for i := range rows.list {
+		a.holder(&rows.list[i], at)
+	}
+	p.Unfinished = append(p.Unfinished, rows.list...)
 }
 
 // holder sets the holder of the lock, and for how long it has held it at an instant, if they are

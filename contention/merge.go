@@ -278,11 +278,10 @@ func (m *merger) matchLocks(p *Profile) map[*Lock]*mergedLock {
 	for _, l := range p.Locks {
 		match(l)
 	}
-	for i := range p.Waits {
-		match(p.Waits[i].Lock) // a profile made by hand may lack its locks
-	}
-	for i := range p.Pairs {
-		match(p.Pairs[i].Lock)
+	for _, rows := range [][]Wait{p.Waits, p.Pairs} {
+		for i := range rows {
+			match(rows[i].Lock) // a profile made by hand may lack its locks
+		}
 	}
 	return out
 }

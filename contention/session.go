@@ -421,9 +421,10 @@ type sampledLock struct {
 
 // warnSampled adds warnings about estimated rows and the accuracy of the estimates.
 func (p *Profile) warnSampled(locks map[*Lock]*sampledLock) {
-	var known, unknown, all sampledLock
+	var known, unknown sampledLock
+	var behindRuns time.Duration
 	for _, l := range locks {
-		all.behindRuns += l.behindRuns
+		behindRuns += l.behindRuns
 		sum := &known
 		if l.observed < fewDrawn {
 			sum = &unknown
@@ -439,9 +440,9 @@ func (p *Profile) warnSampled(locks map[*Lock]*sampledLock) {
 		p.warn("The division of %s of the waiting, at %s, among callers is estimated from %d random waits; see StdErr of each row. They do not represent %s of the waiting, whose waiter is %s. The number and the total of all waits are exact.",
 			format.Percent(known.estimated, p.waited()), format.Plural(known.locks, "lock", "locks"), known.observed, format.Percent(known.missing, p.waited()), notSampled)
 	}
-	if all.behindRuns > 0 {
+	if behindRuns > 0 {
 		p.warn("In %s of the waiting, owners took the lock many times in a row, for less than 4 µs each: the blame is estimated from some of these holds; see StdErr of each pair. Options.Exact records all of them.",
-			format.Percent(all.behindRuns, p.waited()))
+			format.Percent(behindRuns, p.waited()))
 	}
 	if unknown.estimated > 0 {
 		p.warn("The division of %s of the waiting, at %s, among callers is unknown: only %s recorded with their owners. Collect for longer, or with Options.Exact.",
