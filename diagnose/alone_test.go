@@ -1416,6 +1416,23 @@ func TestLastOfThoseThatWaitForALock(t *testing.T) {
 	}
 }
 
+// Those that wait for the goroutines of a server are workers that have no work.
+func TestWorkersOfAServer(t *testing.T) {
+	const ms = time.Millisecond
+	for network, others := range map[time.Duration]bool{0: true, ms: false} {
+		wait := contention.Wait{Kind: contention.SelectKind, Waiter: contention.Party{Group: "main.work", Stack: stackOf("main.work", 5)}, Owner: contention.Party{Group: "main.handle", Stack: stackOf("main.handle", 8)}, Blamed: time.Second, Contentions: 50}
+		f := diagnose.New((&made{
+			rows: []ledger.Row{{Category: ledger.Outside, Group: "main.handle", Site: placeOf("main.handle", 9), Wait: "sleep", Beside: ledger.None, Time: 1600 * ms, Count: 90}},
+			boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.handle", Goroutines: 1, Waiting: map[string]time.Duration{"network": network}},
+				{Kind: bottle.Application, Group: "main.work", Goroutines: 1, Sites: map[string][]bottle.Site{"select": {{Func: "main.work", File: "/src/main.go", Line: 5, Time: 900 * ms}}}}},
+			pairs: []contention.Wait{wait},
+		}).results(t)).Findings[0]
+		if f.Kind != diagnose.Sleep || strings.HasPrefix(f.Advice, "Others wait") != others {
+			t.Errorf("waited for the network for %v: %s: %s", network, f.Title, f.Advice)
+		}
+	}
+}
+
 // More goroutines sleep between the lines of a lock than wait for it if they have released it.
 func TestMoreSleepThanWaitForTheLock(t *testing.T) {
 	const ms = time.Millisecond

@@ -1057,10 +1057,8 @@ func (d *diagnosis) isBackground(c *cause) bool {
 	if ran >= d.l.Capacity/100 || d.Contention == nil || d.windowed() {
 		return false
 	}
-	for name, b := range d.boxes { // they answer others, over connections
-		if b.Waiting[timeline.WaitNetwork.String()] > 0 && slices.ContainsFunc(slices.Collect(maps.Keys(groups)), func(g string) bool { return d.starts(g) == d.starts(name) }) {
-			return false
-		}
+	if slices.ContainsFunc(slices.Collect(maps.Keys(groups)), d.connected) {
+		return false // they answer others, over connections
 	}
 	for i := range d.Contention.Waits {
 		if w := &d.Contention.Waits[i]; groups[d.called(w.Waiter.Group)] {
@@ -1073,6 +1071,16 @@ func (d *diagnosis) isBackground(c *cause) bool {
 		}
 	}
 	return others < own/10
+}
+
+// connected reports whether the goroutines of a group also wait for the network, as those of a server do.
+func (d *diagnosis) connected(group string) bool {
+	for name, b := range d.boxes {
+		if b.Waiting[timeline.WaitNetwork.String()] > 0 && d.starts(name) == d.starts(group) {
+			return true
+		}
+	}
+	return false
 }
 
 // beside reports whether a row of a cause came from mergeBeside, mergeFile or mergeBackground: it is

@@ -228,12 +228,13 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 }
 
 // othersWait begins the advice on a wait that is not for the processors, if others wait for those
-// that wait there, and adds the place of these to the finding; or else it returns "".
+// that wait there, and adds the place of these to the finding; or else it returns "". Those that wait
+// for the goroutines of a server are its workers, without work.
 func (d *diagnosis) othersWait(f *verdict.Finding, c *cause) string {
 	top := &d.l.Rows[c.rows[0]]
 	by := d.servedBy(top.Group)
 	n := d.waitedFrom(by.place)
-	if !d.own(by.place) || by.place == top.Site || by.place == c.place || n < 0.5 {
+	if !d.own(by.place) || by.place == top.Site || by.place == c.place || n < 0.5 || d.connected(top.Group) {
 		return ""
 	}
 	f.Where = slices.Insert(f.Where, min(1, len(f.Where)), by.place)
