@@ -64,21 +64,21 @@ type flow struct {
 const mostGroups = 15
 
 func newFlowModel(p *contention.Profile, opt Options) (*flowModel, error) {
-	byWaiter, err := p.Aggregate(contention.ByWaiterGroup, contention.ByOwnerGroup, contention.ByKind)
+	p = withOutside(p)
+	byWaiter, err := p.Aggregate(contention.ByWaiterGroup, contention.ByOwnerGroup)
 	if err != nil {
 		return nil, err
 	}
-	byOwner, err := p.Aggregate(contention.ByOwnerGroup, contention.ByKind)
+	byOwner, err := p.Aggregate(contention.ByOwnerGroup)
 	if err != nil {
 		return nil, err
 	}
-	byOwner.Children = splitOutside(byOwner.Children)
 	m := &flowModel{opt: opt, p: p, whole: byWaiter.Waited}
 	names := shortGroups(byWaiter, byOwner)
 	left, right := m.fold(byWaiter, names), m.fold(byOwner, names)
 	flows := map[[2]*flowNode]*flow{}
 	for _, w := range byWaiter.Children {
-		for _, o := range splitOutside(w.Children) {
+		for _, o := range w.Children {
 			if o.Waited == 0 {
 				continue
 			}
@@ -122,36 +122,29 @@ func newFlowModel(p *contention.Profile, opt Options) (*flowModel, error) {
 // outsideKeys replace [contention.UnattributedKey] for waits that no goroutine ends.
 var outsideKeys = []string{"[" + contention.NetworkKind + "]", "[" + contention.SleepKind + "]"}
 
-// splitOutside moves waits for the network and for a time from the unattributed time of owners to
-// owners of their own.
-func splitOutside(owners []*contention.Tree) (out []*contention.Tree) {
-	for _, o := range owners {
-		rest := *o
-		for _, kind := range o.Children {
-			if key := "[" + kind.Key + "]"; o.Key == contention.UnattributedKey && slices.Contains(outsideKeys, key) {
-				part := *kind
-				part.Key = key
-				rest.Waited -= part.Waited
-				out = append(out, &part)
-			}
+// withOutside returns a profile whose waits for the network and for a time have an owner.
+func withOutside(p *contention.Profile) *contention.Profile {
+	out := *p
+	out.Waits, out.Pairs = slices.Clone(p.Waits), slices.Clone(p.Pairs)
+	for i := range out.Waits {
+		if w := &out.Waits[i]; slices.Contains(outsideKeys, "["+w.Kind+"]") {
+			pair := *w
+			pair.Owner, pair.Blamed = contention.Party{Group: "[" + w.Kind + "]"}, w.Unattributed
+			out.Pairs, w.Unattributed = append(out.Pairs, pair), 0
 		}
-		out = append(out, &rest)
 	}
-	return out
+	return &out
 }
 
 // shortGroups shortens the names of groups while they stay distinct.
 func shortGroups(trees ...*contention.Tree) map[string]string {
 	short := map[string]string{}
-	var names []string
 	for _, t := range trees {
 		for _, c := range t.Children {
-			if _, ok := short[c.Key]; !ok {
-				short[c.Key] = ""
-				names = append(names, c.Key)
-			}
+			short[c.Key] = ""
 		}
 	}
+	names := slices.Sorted(maps.Keys(short))
 	for i, s := range format.Funcs(names) {
 		short[names[i]] = label(s)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -242,26 +243,17 @@ func (m *contentionModel) showsDid() bool {
 }
 
 // split separates the waits that need not cost anything; see [contention.Wait.ForWork]. idle is nil
-// if all waits are of one sort. Both results share the rows of p.
+// if all waits are of one sort.
 func split(p *contention.Profile) (costs, idle *contention.Profile) {
 	first, second := *p, *p
-	first.Waits, second.Waits = partition(p.Waits, (*contention.Wait).ForWork)
-	first.Pairs, second.Pairs = partition(p.Pairs, (*contention.Wait).ForWork)
+	forWork := func(w contention.Wait) bool { return w.ForWork() }
+	others := func(w contention.Wait) bool { return !w.ForWork() }
+	first.Waits, first.Pairs = slices.DeleteFunc(slices.Clone(p.Waits), forWork), slices.DeleteFunc(slices.Clone(p.Pairs), forWork)
+	second.Waits, second.Pairs = slices.DeleteFunc(slices.Clone(p.Waits), others), slices.DeleteFunc(slices.Clone(p.Pairs), others)
 	if len(first.Waits) == 0 || len(second.Waits) == 0 {
 		return p, nil
 	}
 	return &first, &second
-}
-
-func partition[T any](all []T, isSecond func(*T) bool) (first, second []T) {
-	for i := range all {
-		if isSecond(&all[i]) {
-			second = append(second, all[i])
-		} else {
-			first = append(first, all[i])
-		}
-	}
-	return first, second
 }
 
 // trees writes the tree, in two parts if there are idle waits, which come second.
@@ -411,28 +403,21 @@ func (m *contentionModel) worthShowing(t *contention.Tree, least time.Duration) 
 
 // shortNames shortens the functions in a tree while they stay distinct.
 func shortNames(t *contention.Tree) map[string]string {
-	var names []string
 	seen := map[string]string{}
-	add := func(name string) {
-		if _, ok := seen[name]; !ok {
-			seen[name] = ""
-			names = append(names, name)
-		}
-	}
 	var walk func(t *contention.Tree)
 	walk = func(t *contention.Tree) {
 		switch t.Aspect {
 		case contention.ByOwnerFunc, contention.ByWaiterFunc, contention.ByRootFunc, contention.ByOwnerGroup, contention.ByWaiterGroup, contention.ByRootGroup, contention.ByClass:
-			add(t.Key)
+			seen[t.Key] = ""
 		case contention.ByLock:
 			if strings.Contains(t.Key, "#") { // names given by people stay unchanged
-				add(t.Key)
+				seen[t.Key] = ""
 			}
 		}
 		if isStack(t.Aspect) {
 			for frame := range strings.SplitSeq(t.Key, frameSeparator) {
 				name, _ := cutFrame(frame)
-				add(name)
+				seen[name] = ""
 			}
 		}
 		for _, c := range t.Children {
@@ -440,6 +425,7 @@ func shortNames(t *contention.Tree) map[string]string {
 		}
 	}
 	walk(t)
+	names := slices.Sorted(maps.Keys(seen))
 	for i, s := range format.Funcs(names) {
 		seen[names[i]] = s
 	}

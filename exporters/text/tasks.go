@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // WriteTasks writes a task profile: a sentence, a table with the quantiles and the diagnosis of
@@ -116,12 +116,17 @@ func (t *tasksText) class(c *granularity.Class, name string) {
 	for _, s := range c.Advice {
 		paragraph("→", s)
 	}
-	var created, submitted []sitesOf
-	for i := range c.Sites {
-		s := &c.Sites[i]
-		created, submitted = addSite(created, s.Created, s.Tasks), addSite(submitted, s.Submitted, s.Tasks)
+	created, submitted := map[string]uint64{}, map[string]uint64{} // numbers of tasks by line
+	add := func(to map[string]uint64, chain []granularity.Frame, tasks uint64) {
+		if len(chain) > 0 {
+			to[chain[0].String()] += tasks
+		}
 	}
-	if slices.Equal(created, submitted) {
+	for i := range c.Sites {
+		add(created, c.Sites[i].Created, c.Sites[i].Tasks)
+		add(submitted, c.Sites[i].Submitted, c.Sites[i].Tasks)
+	}
+	if maps.Equal(created, submitted) {
 		t.sites("created and submitted", created)
 		return
 	}
@@ -129,37 +134,18 @@ func (t *tasksText) class(c *granularity.Class, name string) {
 	t.sites("submitted", submitted)
 }
 
-// sitesOf is a line of code that tasks come from, with their number.
-type sitesOf struct {
-	line  string
-	tasks uint64
-}
-
-// addSite adds the tasks of a call stack to its leaf.
-func addSite(sites []sitesOf, chain []granularity.Frame, tasks uint64) []sitesOf {
-	if len(chain) == 0 {
-		return sites
-	}
-	line := chain[0].String()
-	if i := slices.IndexFunc(sites, func(s sitesOf) bool { return s.line == line }); i >= 0 {
-		sites[i].tasks += tasks
-		return sites
-	}
-	return append(sites, sitesOf{line, tasks})
-}
-
 // mostSites is the maximum number of call sites listed per class.
 const mostSites = 5
 
 // sites lists the lines, most tasks first.
-func (t *tasksText) sites(verb string, sites []sitesOf) {
-	order.Stable(sites, func(a, b sitesOf) int { return cmp.Compare(b.tasks, a.tasks) })
-	for i, s := range sites {
-		if i == mostSites && len(sites) > mostSites+1 {
-			t.b.WriteString("  and at " + format.Plural(len(sites)-i, "other line", "other lines") + "\n")
+func (t *tasksText) sites(verb string, tasks map[string]uint64) {
+	lines := slices.SortedFunc(maps.Keys(tasks), func(a, b string) int { return cmp.Or(cmp.Compare(tasks[b], tasks[a]), cmp.Compare(a, b)) })
+	for i, line := range lines {
+		if i == mostSites && len(lines) > mostSites+1 {
+			t.b.WriteString("  and at " + format.Plural(len(lines)-i, "other line", "other lines") + "\n")
 			return
 		}
-		head := "  " + format.Plural(s.tasks, "task", "tasks") + " " + verb + " at "
-		t.b.WriteString(head + fit(clean(s.line), max(20, t.opt.Width-columns(head))) + "\n")
+		head := "  " + format.Plural(tasks[line], "task", "tasks") + " " + verb + " at "
+		t.b.WriteString(head + fit(clean(line), max(20, t.opt.Width-columns(head))) + "\n")
 	}
 }

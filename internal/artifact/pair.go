@@ -135,15 +135,15 @@ func (p Pair) readable(d output.Drawing) (*result.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	var texts, others []string
+	var names [2][]string
 	for _, h := range t.Columns {
-		if h.Unit.IsText() && !h.Note {
-			texts = append(texts, h.Name)
-		} else {
-			others = append(others, h.Name)
+		other := 0
+		if !h.Unit.IsText() || h.Note {
+			other = 1
 		}
+		names[other] = append(names[other], h.Name)
 	}
-	return t.Pick(append(texts, others...)...)
+	return t.Pick(slices.Concat(names[0], names[1])...)
 }
 
 // DiffForms write a pair; pictures exist only for kinds that can be drawn.

@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -205,13 +205,11 @@ func File(name string) *Source {
 	})
 }
 
-// IsAddress reports whether a name begins like a URL without a scheme, such as localhost:6060/trace.
-func IsAddress(name string) bool {
-	host, _, _ := strings.Cut(name, "/")
-	_, port, err := net.SplitHostPort(host)
-	_, err2 := strconv.ParseUint(port, 10, 16)
-	return err == nil && err2 == nil
-}
+// address is the beginning of a URL without a scheme, such as localhost:6060/trace.
+var address = regexp.MustCompile(`^[\w.-]+:\d+(/|$)`)
+
+// IsAddress reports whether a name begins like a URL without a scheme.
+func IsAddress(name string) bool { return address.MatchString(name) }
 
 // Stdin returns the input from standard input.
 func Stdin(r io.Reader) *Source {
