@@ -173,11 +173,9 @@ func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*trial.Run) er
 	}
 	errs = append(errs, f.to.Write(std.out, std.err, stacks, output.StackForms), f.fail.Failed(std.err, condition.Of(stacks)))
 	if f.to.Format == "text" {
-		opt := output.TextOn(std.out)
-		opt.Top = 6
 		for i, g := range graphs {
 			_, err := fmt.Fprintf(std.out, "\nGOMAXPROCS %d, %s\n\n", taken[i].Width, format.Duration(taken[i].Wall))
-			errs = append(errs, err, text.Write(std.out, g, opt))
+			errs = append(errs, err, text.Write(std.out, g, output.TextOn(std.out)))
 		}
 	}
 	return errors.Join(errs...)

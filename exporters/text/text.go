@@ -250,7 +250,7 @@ func worthALine(g *bottle.Graph) int {
 			n++
 		}
 	}
-	return min(15, max(3, n))
+	return min(15, max(1, n))
 }
 
 // addNames names each group, also of the windows. Functions are short while they stay distinct.
