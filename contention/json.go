@@ -222,12 +222,11 @@ func (p *Profile) UnmarshalJSON(data []byte) error {
 	if string(bytes.TrimSpace(data)) == "null" {
 		return nil // the convention of encoding/json
 	}
-	q, err := decodeProfile(json.NewDecoder(bytes.NewReader(data)))
-	if err != nil {
-		return fmt.Errorf("contention: reading JSON: %w", err)
+	q, err := ReadJSON(bytes.NewReader(data))
+	if err == nil {
+		*p = *q
 	}
-	*p = *q
-	return nil
+	return err
 }
 
 func decodeProfile(dec *json.Decoder) (*Profile, error) {
