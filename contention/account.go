@@ -33,21 +33,18 @@ type account struct {
 	begun   atomic.Int64 // number of waits that were registered
 	rw      bool         // of an RWMutex
 
-	// See sampling.go.
-	unrecorded atomic.Pointer[timedWaits]
+	unrecorded atomic.Pointer[timedWaits] // see sampling.go
 
-	mu      sync.Mutex
-	settled int64
-	waits   map[waitKey]*waitCell
-	pairs   map[pairKey]*pairCell
-	missed  uint64 // exits that happened during waits and were not recorded
-	waiters int32  // maximum number of simultaneous waiters
-	longest int64
-	// contended is the time in which the lock was held while a goroutine waited.
-	contended int64
+	mu        sync.Mutex
+	settled   int64
+	waits     map[waitKey]*waitCell
+	pairs     map[pairKey]*pairCell
+	missed    uint64 // exits that happened during waits and were not recorded
+	waiters   int32  // maximum number of simultaneous waiters
+	longest   int64
+	contended int64 // the time in which the lock was held while a goroutine waited
 
-	// deferred has the waits behind an owner whose call chain is not yet known.
-	deferred []wait
+	deferred []wait // the waits behind an owner whose call chain is not yet known
 	oldest   uint64 // the exits that they may need come after this one
 	sums     sums
 	lost     []part // this and the next two are scratch memory
@@ -88,9 +85,8 @@ type waitCell struct {
 	variance                              float64 // of waited, in ns²
 	long                                  unowned
 
-	// latest caches some of its pairs, to save map lookups.
-	latest []latestPair
-	next   int // index of the next one to replace
+	latest []latestPair // some of its pairs, to save map lookups
+	next   int          // index of the next one to replace
 }
 
 const mostLatest = 8

@@ -49,18 +49,15 @@ type tracker[L any] struct {
 // state is the data of a lock, made when the lock is first waited for or named.
 type state struct {
 	history
-	// arrivals counts the goroutines that have come to wait.
-	arrivals atomic.Uint32
+	arrivals atomic.Uint32 // the goroutines that have come to wait
 	// first is when the first one of the present waiters came, and came when the first one did since
 	// holds of a run pass unseen, or 0.
 	first, came atomic.Int64
-	// extended counts the exits that were merged into an earlier one.
-	extended atomic.Uint64
-	sampling sampling
-	info     *lockInfo
-	rw       bool // of an RWMutex
-	// account is the account in which waits for this lock were last recorded.
-	account atomic.Pointer[account]
+	extended    atomic.Uint64 // the exits that were merged into an earlier one
+	sampling    sampling
+	info        *lockInfo
+	rw          bool                    // of an RWMutex
+	account     atomic.Pointer[account] // the account in which waits for this lock were last recorded
 
 	// Data of the current exclusive owner, guarded by the lock itself.
 	since   int64    // when it got the lock; 0: before any present waiter came; or unseen

@@ -37,10 +37,8 @@ type exit struct {
 	shared bool // a reader's
 	g      uint64
 
-	// chain is set after the lock was released.
-	chain atomic.Pointer[callstack.Chain]
-	// wanted is set by a waiter that needs the chain before it is set.
-	wanted atomic.Pointer[account]
+	chain  atomic.Pointer[callstack.Chain] // set after the lock was released
+	wanted atomic.Pointer[account]         // set by a waiter that needs the chain before it is set
 
 	// forward is set by an owner that unlocked in Cond.Wait: the blame goes to the call chain of
 	// the final Unlock.

@@ -325,15 +325,14 @@ func (r *Recorder) submitting() *TaskRecord {
 
 // note is the result of one execution.
 type note struct {
-	site  *site
-	first int64 // tick at the start of the execution
-	wall  int64 // ticks
-	self  int64 // cycles
-	off   int64 // ticks off the processor
-	kind  noteKind
-	turns uint8 // how often it let others run, if it has left its thread
-	// others is the number of tasks that it represents besides itself.
-	others uint32
+	site   *site
+	first  int64 // tick at the start of the execution
+	wall   int64 // ticks
+	self   int64 // cycles
+	off    int64 // ticks off the processor
+	kind   noteKind
+	turns  uint8  // how often it let others run, if it has left its thread
+	others uint32 // the number of tasks that it represents besides itself
 }
 
 // noteKind is a set of the following bits.

@@ -34,10 +34,9 @@ type frame struct {
 	lock  lockKind    // the goroutine is locked to its thread for the task
 	more  bool        // some field below is not zero, or tasks have been nested in it
 
-	left  bool  // it left its thread before the last Pause: its cycles are unknown
-	turns uint8 // how often it let others run before the last Pause, or between two
-	// switches is what cycles.Switches returned when the goroutine was locked.
-	switches int64
+	left     bool  // it left its thread before the last Pause: its cycles are unknown
+	turns    uint8 // how often it let others run before the last Pause, or between two
+	switches int64 // what cycles.Switches returned when the goroutine was locked
 	before   int64 // cycles before the last Pause
 	offCPU   int64 // ticks off the processor before the last resume
 	nested   int64 // total cycles of directly nested tasks

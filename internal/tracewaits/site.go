@@ -13,15 +13,14 @@ import (
 // callSite is a call chain of the program, without the frames of the packages that block: the place
 // where a lock is asked for or released.
 type callSite struct {
-	id     int               // in order of appearance in the trace
-	stack  *contention.Stack // for the profile
-	frames []*timeline.Frame // of stack
-	lock   *tracedLock       // the lock used there; nil if there is none yet. See lockOf.
-	pseudo *tracedLock       // the latest result of pseudoLock
-	// pseudoFor is the kind of wait for which pseudo is the result.
-	pseudoFor timeline.Wait
-	holds     durations // durations of the holds released here
-	done      *callSite // the latest Done, for a WaitGroup, of goroutines started here
+	id        int               // in order of appearance in the trace
+	stack     *contention.Stack // for the profile
+	frames    []*timeline.Frame // of stack
+	lock      *tracedLock       // the lock used there; nil if there is none yet. See lockOf.
+	pseudo    *tracedLock       // the latest result of pseudoLock
+	pseudoFor timeline.Wait     // the kind of wait for which pseudo is the result
+	holds     durations         // durations of the holds released here
+	done      *callSite         // the latest Done, for a WaitGroup, of goroutines started here
 	// asked and exclusive are the latest arguments of readSections.learn for a lock released here.
 	asked     *callSite
 	exclusive bool

@@ -110,8 +110,7 @@ type waiting struct {
 	waited   timeline.Time
 	readied  timeline.Time // end of the time after the wait so far,
 	idleThen timeline.Time // and the total idle time until then
-	// earlier is the time waited before the latest cut, which is in another profile.
-	earlier timeline.Time
+	earlier  timeline.Time // the time waited before the latest cut, which is in another profile
 	*lockWaiting
 }
 
