@@ -88,19 +88,16 @@ func (w *Wait) partTime() time.Duration { return w.Blamed + w.HandOff + w.Unattr
 // Tree is the total of the waits that agree in the aspects on the path from the root, or of those
 // for one lock. The children of a node sum to it, exactly.
 type Tree struct {
-	// Aspect is the property that the waits of the node have in common; empty for the root.
-	Aspect string
-	// Key is the value of the aspect, such as the name of a function.
-	Key string
+	Aspect string // the property that the waits of the node have in common; empty for the root
+	Key    string // the value of the aspect, such as the name of a function
 	// Wait has the sums. Below an owner aspect, its Contentions are the number of pairs of a wait
 	// and an owner; below a root aspect, the number of triples of a wait, an owner and a root.
 	// Ready is under [ReadyKey] there. Lock and Parks are set in a LockTable only.
 	Wait
 	// ForWork, in a LockTable only, is the part of Waited in waits that need not cost anything; see
 	// [Wait.ForWork].
-	ForWork time.Duration
-	// Children is sorted, longest Waited first, then longest Ready.
-	Children []*Tree
+	ForWork  time.Duration
+	Children []*Tree // sorted, longest Waited first, then longest Ready
 
 	index map[string]*Tree
 }

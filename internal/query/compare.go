@@ -17,12 +17,11 @@ import (
 // so the intervals are too narrow. Take a difference for a hint, and confirm it in another
 // recording.
 type comparison struct {
-	Metric string     `json:"metric"`
-	Unit   string     `json:"unit"`
-	A      Statistics `json:"a"`
-	B      Statistics `json:"b"`
-	// Difference is A's mean minus B's.
-	Difference Value `json:"difference"`
+	Metric     string     `json:"metric"`
+	Unit       string     `json:"unit"`
+	A          Statistics `json:"a"`
+	B          Statistics `json:"b"`
+	Difference Value      `json:"difference"` // A's mean minus B's
 	// Standardized is the difference in units of the deviation within the sets, √((s²A + s²B)/2).
 	// It does not depend on the size of the sets: 0.2 is small, 0.8 is large.
 	Standardized Value `json:"standardized"`

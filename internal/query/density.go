@@ -23,14 +23,13 @@ type density struct {
 	YUnit string `json:"y_unit"`
 	// XRange and YRange are the smallest and the largest value that is not outside; nil if there is
 	// none. They are not logarithms.
-	XRange *[2]float64 `json:"x_range"`
-	YRange *[2]float64 `json:"y_range"`
-	// Counts are Height rows of Width bins, smallest y first.
-	Counts  []int32 `json:"counts,omitzero"`
-	Most    int32   `json:"most"`    // the largest of the counts
-	Known   int     `json:"known"`   // quanta for which both values are known
-	Unknown int     `json:"unknown"` // the other quanta of the set
-	Outside int     `json:"outside"` // known ones that no bin has
+	XRange  *[2]float64 `json:"x_range"`
+	YRange  *[2]float64 `json:"y_range"`
+	Counts  []int32     `json:"counts,omitzero"` // Height rows of Width bins, smallest y first
+	Most    int32       `json:"most"`            // the largest of the counts
+	Known   int         `json:"known"`           // quanta for which both values are known
+	Unknown int         `json:"unknown"`         // the other quanta of the set
+	Outside int         `json:"outside"`         // known ones that no bin has
 }
 
 // axis maps values to bins.

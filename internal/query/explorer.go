@@ -45,9 +45,8 @@ func (e *Explorer) Recording() *quanta.Recording { return e.rec }
 
 // metricName is a name that metrics can use.
 type metricName struct {
-	Name string `json:"name"` // as written in the language
-	// Title is the counter's own name, or the meaning of a built-in name.
-	Title    string `json:"title"`
+	Name     string `json:"name"`  // as written in the language
+	Title    string `json:"title"` // the counter's own name, or the meaning of a built-in name
 	Unit     string `json:"unit"`
 	Builtin  bool   `json:"builtin,omitempty"`
 	Level    bool   `json:"level,omitempty"`

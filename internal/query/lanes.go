@@ -47,12 +47,11 @@ type lane struct {
 // of −1 and for an Ended of OtherEnding.
 type laneCell struct {
 	X, Width int
-	Busy     int64 // ns, rounded
-	Quanta   int   // number that overlap the pixel
-	Row      int   // the quantum if there is only one, else −1
-	Value    Value // metric of the quantum, or mean weighted by overlap
-	// Ended is how a long quantum ended at the end of the cell, else OtherEnding.
-	Ended quanta.Ending
+	Busy     int64         // ns, rounded
+	Quanta   int           // number that overlap the pixel
+	Row      int           // the quantum if there is only one, else −1
+	Value    Value         // metric of the quantum, or mean weighted by overlap
+	Ended    quanta.Ending // how a long quantum ended at the end of the cell, else OtherEnding
 }
 
 // MarshalJSON writes [x, width, busy, quanta, row, value, ended].

@@ -24,9 +24,8 @@ type Query struct {
 	// Against selects a second set, for Compare. "" means all quanta that are not in the first.
 	Against string `json:"against,omitempty"`
 	// Units are metrics whose units are returned, at most 50. Their values are not computed.
-	Units []string `json:"units,omitempty"`
-	// Stats are metrics to summarize, at most 50.
-	Stats   []string `json:"stats,omitempty"`
+	Units   []string `json:"units,omitempty"`
+	Stats   []string `json:"stats,omitempty"` // metrics to summarize, at most 50
 	Table   *Table   `json:"table,omitempty"`
 	Rows    *rowPage `json:"rows,omitempty"`
 	Density *density `json:"density,omitempty"`

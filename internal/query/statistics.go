@@ -59,10 +59,9 @@ type Statistics struct {
 	Quantiles map[string]Value `json:"quantiles,omitempty"`
 	// MeanChange is the mean difference to the previous quantum of the same goroutine, which need
 	// not be among the quanta, over the Changes quanta that have one. Only in [Answer].Stats.
-	MeanChange Value `json:"mean_change"`
-	Changes    int   `json:"changes"`
-	// Means has the mean of each bin of [Table].Bins.
-	Means []Value `json:"means,omitempty"`
+	MeanChange Value   `json:"mean_change"`
+	Changes    int     `json:"changes"`
+	Means      []Value `json:"means,omitempty"` // the mean of each bin of [Table].Bins
 
 	moments moments
 }
