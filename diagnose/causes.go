@@ -221,13 +221,11 @@ func (d *diagnosis) index() {
 			if d.shared += r.Shared; r.Shared > 0 && (d.sharedAt == nil || r.Shared > d.sharedAt.Shared) {
 				d.sharedAt = r
 			}
-			if r.Site.Func == "" {
-				if r.Time > time.Duration(r.Count)*time.Millisecond { // else it is interrupted, such as by a coroutine
-					g.nameless += r.Time
-				}
-				if r.Group == unnamed {
-					d.nameless += r.Time
-				}
+			if r.Site.Func == "" && r.Time > time.Duration(r.Count)*time.Millisecond { // else it is interrupted, such as by a coroutine
+				g.nameless += r.Time
+			}
+			if r.Site.Func == "" && r.Group == unnamed {
+				d.nameless += r.Time
 			}
 		case ledger.Syscall:
 			g.calls += r.Time
@@ -550,13 +548,13 @@ func (d *diagnosis) mergeCalls() {
 		if ran.c > calls {
 			calls, into = 0, d.causeOf(key{kind: Cgo})
 		}
-		var most time.Duration
+		took := func(c *cause) time.Duration { // during a call that left processors idle, all were
+			busy := d.timesOf(c)[ledger.Syscall]
+			return busy + (c.lost-busy)/time.Duration(d.l.Procs)
+		}
 		for _, c := range d.causes {
-			if busy := d.timesOf(c)[ledger.Syscall]; calls > 0 && (c.kind == Syscalls || c.kind == Blocking) && d.l.Rows[c.rows[0]].Group == alone.name {
-				// During a call that left processors idle, all were.
-				if took := busy + (c.lost-busy)/time.Duration(d.l.Procs); took > most {
-					into, most = c, took
-				}
+			if calls > 0 && (c.kind == Syscalls || c.kind == Blocking) && d.l.Rows[c.rows[0]].Group == alone.name && (into == nil || took(c) > took(into)) {
+				into = c
 			}
 		}
 		if into == nil || calls == 0 && into.kind != Cgo || into.lost < calls/2 {
@@ -1043,22 +1041,20 @@ func (d *diagnosis) mergeBackground() {
 }
 
 // isBackground reports whether the goroutines that wait for a cause run for less than a hundredth of
-// the capacity and, except for locks, wake others at less than a tenth of their waits.
+// the capacity and, except for locks, wake others at less than a tenth of their waits, or answer them.
 func (d *diagnosis) isBackground(c *cause) bool {
 	var ran time.Duration
 	var own, others int64
-	groups := map[string]bool{}
+	answers, groups := false, map[string]bool{}
 	for r := range d.rowsOf(c) {
 		if g := d.called(r.Group); !groups[g] {
 			groups[g] = true
 			ran += d.ran[g].code + d.ran[g].calls
+			answers = answers || d.connected(g)
 		}
 	}
-	if ran >= d.l.Capacity/100 || d.Contention == nil || d.windowed() {
+	if ran >= d.l.Capacity/100 || answers || d.Contention == nil || d.windowed() {
 		return false
-	}
-	if slices.ContainsFunc(slices.Collect(maps.Keys(groups)), d.connected) {
-		return false // they answer others, over connections
 	}
 	for i := range d.Contention.Waits {
 		if w := &d.Contention.Waits[i]; groups[d.called(w.Waiter.Group)] {
@@ -1075,12 +1071,9 @@ func (d *diagnosis) isBackground(c *cause) bool {
 
 // connected reports whether the goroutines of a group also wait for the network, as those of a server do.
 func (d *diagnosis) connected(group string) bool {
-	for name, b := range d.boxes {
-		if b.Waiting[timeline.WaitNetwork.String()] > 0 && d.starts(name) == d.starts(group) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Keys(d.boxes)), func(name string) bool {
+		return d.boxes[name].Waiting[timeline.WaitNetwork.String()] > 0 && d.starts(name) == d.starts(group)
+	})
 }
 
 // beside reports whether a row of a cause came from mergeBeside, mergeFile or mergeBackground: it is
@@ -1333,7 +1326,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: NoWork}, true
 	case r.Category == ledger.NoWork && d.stopsTracing(ran, r.Time):
 		return key{kind: Tracing}, true
-	case nothing, r.Category == ledger.WakeUp && (r.Wait == timeline.WaitCreated.String() && ran == d.called(r.Group) || r.Wait != timeline.WaitCreated.String() && d.divided(ran) || !d.setsPace(ran)):
+	case nothing, r.Category == ledger.WakeUp && (r.Wait == timeline.WaitCreated.String() && ran == d.called(r.Group) || r.Wait != timeline.WaitCreated.String() && d.isGroup(ran) && d.boxes[ran].SelfParallelism > 1.5 && !d.areFew(ran) || !d.setsPace(ran)):
 		return key{kind: HandOver}, true
 	case ran == ledger.Several:
 		return key{kind: Starved}, true
@@ -1345,11 +1338,9 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Tiny, name: ran}, true
 	case (r.Wait == timeline.WaitWaitGroup.String() || strings.HasPrefix(r.Site.Func, "testing.") || d.barriers[r.Site] && r.Group == ran) && d.isGroup(ran) && d.boxes[ran].Goroutines >= d.l.Procs && !d.oneAtATime(ran):
 		return key{kind: Imbalance, place: r.Site, name: ran}, true
-	}
-	if d.isTracer(ran) {
+	case d.isTracer(ran):
 		return key{kind: Tracing}, true
-	}
-	if isFinalizer(ran) {
+	case isFinalizer(ran):
 		return key{kind: Runtime}, true
 	}
 	return key{kind: Serial, name: ran}, true
@@ -1509,11 +1500,6 @@ func (d *diagnosis) paced(lock timeline.Place, by string) bool {
 func (d *diagnosis) setsPace(name string) bool {
 	ran := d.alone(name)
 	return ran > 0 && ran*time.Duration(2*d.l.Procs-1) >= d.Graph.Wall*time.Duration(d.l.Procs)
-}
-
-// divided reports whether the goroutines of a group run at the same time, one for each processor or more.
-func (d *diagnosis) divided(name string) bool {
-	return d.isGroup(name) && d.boxes[name].SelfParallelism > 1.5 && d.boxes[name].Goroutines >= d.l.Procs
 }
 
 // isGroup reports whether a name is that of more than one goroutine.

@@ -107,9 +107,9 @@ func (d *diagnosis) waitsAt(s *contention.Stack) timeline.Place {
 }
 
 // stuck returns a sentence about goroutines that, at the end of the trace, have waited to send or
-// for a lock for as long as processors were idle because of a cause, and adds the place to the
-// finding. It returns "" if there are none. Unlike those that wait to receive, such goroutines
-// have work.
+// for a lock for as long as processors were idle because of a cause, adds the place to the finding and
+// takes its gain away. It returns "" if there are none. Unlike those that wait to receive, such
+// goroutines have work.
 func (d *diagnosis) stuck(f *verdict.Finding, c *cause) string {
 	if d.Contention == nil || d.Window || d.windowed() {
 		return ""
@@ -125,6 +125,6 @@ func (d *diagnosis) stuck(f *verdict.Finding, c *cause) string {
 		return ""
 	}
 	at := d.waitsAt(most.Waiter.Stack)
-	f.Where = append(f.Where[:min(len(f.Where), 2)], d.places(at)...)
+	f.Where, f.Gain, f.Basis = append(f.Where[:min(len(f.Where), 2)], d.places(at)...), 0, ""
 	return fmt.Sprintf(" All that time, %s of %s waited at %s (%s), to the end: what should let them go on may never happen.", format.Plural(most.Contentions, "goroutine", "goroutines"), format.Func(most.Waiter.Group), at.String(), most.Kind)
 }

@@ -163,10 +163,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		if others := d.othersWait(&f, c); others != "" {
 			f.Advice = others + "if it is not meant to set their pace, have more of it under way at a time, or shorten it."
 		} else if c.waits == 1 {
-			stuck := d.stuck(&f, c)
-			if f.Advice = "A deadline or a timer ended it, not the program." + stuck; stuck != "" {
-				f.Gain, f.Basis = 0, "" // of a program that does not go on
-			}
+			f.Advice = "A deadline or a timer ended it, not the program." + d.stuck(&f, c)
 		}
 	case Network:
 		d.network(&f, c, at, lost)
@@ -1109,15 +1106,14 @@ func (d *diagnosis) longer(group string) time.Duration {
 	return time.Duration(float64(ran.Max()) - ran.Mean())
 }
 
-// mostlyOne returns a sentence about the one of several goroutines that ran for most of the time, if
-// there is one, or else "".
+// mostlyOne returns a sentence about the goroutine that ran for most of the time of several, or "".
 func (d *diagnosis) mostlyOne(c *cause) string {
 	b := d.boxes[c.name]
 	if !d.isGroup(c.name) || b.SelfParallelism > 1.5 || d.longer(c.name) < b.Running*2/5 {
 		return ""
 	}
-	longest := d.longer(c.name) + b.Running/time.Duration(b.Goroutines)
-	return fmt.Sprintf("One of the %s took %s of the time for which they ran. ", format.Count(b.Goroutines), format.Percent(min(longest, b.Running), b.Running))
+	longest := min(d.longer(c.name)+b.Running/time.Duration(b.Goroutines), b.Running)
+	return fmt.Sprintf("One of the %s took %s of the time for which they ran. ", format.Count(b.Goroutines), format.Percent(longest, b.Running))
 }
 
 // oneByOne reports whether a group of goroutines, none of which ran for most of the time, ran one at
