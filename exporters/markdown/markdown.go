@@ -34,7 +34,7 @@ import (
 )
 
 // Write writes the table of any result as GitHub-flavored Markdown: its title, a heading, the rows
-// and their sums. It omits empty columns, and the middle of long texts, such as call chains. Text of the observed program cannot end a cell or become
+// and their sums. It omits empty columns. Text of the observed program cannot end a cell or become
 // markup. The error is that of w.
 func Write(w io.Writer, t *result.Table) error {
 	rows := slices.Concat(t.Rows, t.Footer())
@@ -70,7 +70,7 @@ func Write(w io.Writer, t *result.Table) error {
 		})
 		for i, row := range rows {
 			line(func(k int) string {
-				switch s := escape(format.CleanTo(t.Columns[k].Format(&row[k]), format.Cell)); {
+				switch s := escape(t.Columns[k].Format(&row[k])); {
 				case i < len(t.Rows):
 					return s
 				case k == t.Label():

@@ -35,18 +35,6 @@ func ExampleWrite() {
 	// | **2 s** | **all** |  | **1,378** | **500 ms** |
 }
 
-// A page for a comment is short: the middle of a call chain is left out.
-func TestLongTexts(t *testing.T) {
-	columns := []result.Column[string]{{Name: "stack", Title: "stack", Value: result.Texts(func(s *string) string { return *s })}}
-	var b strings.Builder
-	if err := markdown.Write(&b, result.New(columns, []string{"leaf.F" + strings.Repeat(" < main.f", 100) + " < main.main"}, 0)); err != nil {
-		t.Fatal(err)
-	}
-	if row := strings.Split(b.String(), "\n")[2]; len(row) > 100 || !strings.HasPrefix(row, "| leaf.F &lt; ") || !strings.HasSuffix(row, "… &lt; main.main |") && !strings.HasSuffix(row, "main.f &lt; main.main |") {
-		t.Errorf("%q", row)
-	}
-}
-
 // A name from the observed program neither ends a cell nor becomes markup.
 func TestNamesAreHarmless(t *testing.T) {
 	for _, name := range []string{"a|b", "<img src=x>", "**bold**", "[x](http://example.com)", "a\nb", "`code`", `\|`, "@everyone", "&lt;"} {

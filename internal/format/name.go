@@ -96,9 +96,6 @@ func Clean(s string) string {
 	}, s)
 }
 
-// Cell is the maximum number of characters in a cell of a table in HTML and Markdown.
-const Cell = 72
-
 // CleanTo is [Clean] for at most n characters: it replaces the middle of a longer text by an ellipsis.
 func CleanTo(s string, n int) string {
 	s = Clean(s)

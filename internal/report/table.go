@@ -69,7 +69,7 @@ func tableRow(b *strings.Builder, t *result.Table, row []result.Value) {
 		h, c := &t.Columns[i], &row[i]
 		short, full := "", ""
 		if c.Known {
-			short, full = format.CleanTo(h.Format(c), format.Cell), format.Clean(h.Unit.Machine(*c))
+			short, full = format.Clean(h.Format(c)), format.Clean(h.Unit.Machine(*c))
 		}
 		b.WriteString("<td" + class(h))
 		if full != short {

@@ -104,19 +104,22 @@ func (o *wallTrace) text(w io.Writer, comment string, d time.Duration) error {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "Where goroutines were, running or not.\n%s\n\n%10s  group, and where in it\n", comment, "goroutines")
-	largest := func(of map[string]time.Duration, most int, indent string, more func(name string)) {
+	largest := func(of map[string]time.Duration, most int) []string {
 		names := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) })
-		for _, name := range names[:min(len(names), most)] {
-			if mean := float64(of[name]) / float64(max(1, d)); mean >= 0.005 || indent == "" {
-				fmt.Fprintf(&b, "%10.2f  %s%s\n", mean, indent, format.Clean(format.Func(name)))
+		return names[:min(len(names), most)]
+	}
+	line := func(spent time.Duration, name string) {
+		fmt.Fprintf(&b, "%10.2f  %s\n", float64(spent)/float64(max(1, d)), name)
+	}
+	const groupsShown = 40
+	for _, group := range largest(groups, groupsShown) {
+		line(groups[group], format.Clean(format.Func(group)))
+		for _, place := range largest(places[group], 5) {
+			if spent := places[group][place]; spent >= d/200 { // others are shown as 0.00
+				line(spent, "    "+format.Clean(format.Func(place)))
 			}
-			more(name)
 		}
 	}
-	const groupsShown, placesShown = 40, 5
-	largest(groups, groupsShown, "", func(group string) {
-		largest(places[group], placesShown, "    ", func(string) {})
-	})
 	if n := len(groups) - groupsShown; n > 0 {
 		fmt.Fprintf(&b, "%10s  and %s\n", "", format.Plural(n, "more group", "more groups"))
 	}
