@@ -131,14 +131,12 @@ func (p *Profile) Utilizations() []utilization {
 	if own.Processors = procs; p.Source == SourceTrace {
 		return []utilization{own}
 	}
-	// The system counts the machine's time in ticks of 10 ms.
-	short := p.Wall > 0 && p.Wall < 5*10*time.Millisecond
 	return []utilization{own,
 		p.mean("the control group", func(s *Sample) (used, of float64) {
 			return float64(min(s.CgroupCPU, s.CgroupCapacity)), float64(s.CgroupCapacity)
 		}),
 		p.mean("all programs of the machine", func(s *Sample) (used, of float64) {
-			if short {
+			if p.Wall > 0 && p.Wall < 50*time.Millisecond { // the system counts ticks of 10 ms
 				return 0, 0
 			}
 			return float64(min(s.MachineCPU, s.MachineCapacity)), float64(s.MachineCapacity)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/trace"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,6 @@ import (
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
-	"github.com/bottleneck-go/bottleneck/internal/atomicfile"
 	"github.com/bottleneck-go/bottleneck/internal/flags"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/output"
@@ -97,7 +97,7 @@ func (d *demo) run(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	return d.show(std, run)
+	return d.show(std, run, kept)
 }
 
 // demoRun is the result of a run.
@@ -156,7 +156,7 @@ func (r *demoRun) read(ctx context.Context) error {
 }
 
 // show prints the verdict and the graph, and writes the files.
-func (d *demo) show(std stdio, r *demoRun) error {
+func (d *demo) show(std stdio, r *demoRun, kept output.Files) error {
 	draw := output.Drawing{
 		Title:  "Bottle graph of the demo, by worker",
 		Source: fmt.Sprintf("%d workers, %d files, the last one %d times larger than the others", d.workers, d.files, d.factor),
@@ -172,22 +172,19 @@ func (d *demo) show(std stdio, r *demoRun) error {
 	if err := text.Write(std.out, r.graph, opt); err != nil {
 		return err
 	}
-	wrote := d.out
-	if err := atomicfile.Write(d.out, func(w io.Writer) error {
-		return output.GraphForms[output.FormsIn(output.GraphForms).FormOf(d.out)](w, r.graph, draw)
-	}); err != nil {
-		return err
-	}
-	if d.trace != "" {
-		if err := atomicfile.Write(d.trace, func(w io.Writer) error { _, err := w.Write(r.trace); return err }); err != nil {
+	if err := kept.Write(io.Discard, func(w io.Writer, name string) error {
+		if name == d.trace {
+			_, err := w.Write(r.trace)
 			return err
 		}
-		wrote += " and " + d.trace
+		return output.GraphForms[output.FormsIn(output.GraphForms).FormOf(name)](w, r.graph, draw)
+	}); err != nil {
+		return err
 	}
 	truth := "In truth, the large file was cut into pieces."
 	if w := r.result.Large(); w != nil {
 		truth = fmt.Sprintf("In truth, %s had the one file that is %d times larger than the others.", w.Name, d.factor)
 	}
-	_, err := fmt.Fprintf(std.out, "\n%s\nWrote %s.\n", truth, wrote)
+	_, err := fmt.Fprintf(std.out, "\n%s\nWrote %s.\n", truth, strings.Join(kept, " and "))
 	return err
 }

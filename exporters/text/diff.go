@@ -31,18 +31,14 @@ func WriteDiff[T any](w io.Writer, before, after *T, totals []result.Column[T], 
 		if least /= 1000; u.Whole() {
 			least = math.Floor(least)
 		}
-		var large, small [][]result.Value
-		for i, row := range t.Rows {
-			if i == 0 || !row[0].Known || !row[1].Known || math.Abs(u.Number(row[2])) >= least {
-				large = append(large, row)
-			} else {
-				small = append(small, row)
-			}
+		small := func(row []result.Value) bool {
+			return row[0].Known && row[1].Known && math.Abs(u.Number(row[2])) < least
 		}
-		t.Rows = append(large, small...)
+		large := slices.DeleteFunc(slices.Clone(t.Rows), small)
+		t.Rows = append(slices.Clip(large), slices.DeleteFunc(t.Rows, func(row []result.Value) bool { return !small(row) })...)
 		opt := opt
-		if opt.Top == 0 || opt.Top > len(large) {
-			opt.Top = len(large)
+		if most := max(1, len(large)); opt.Top == 0 || opt.Top > most {
+			opt.Top = most
 		}
 		b.WriteByte('\n')
 		if err := WriteTable(&b, t, opt); err != nil {
