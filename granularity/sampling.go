@@ -23,9 +23,9 @@ import (
 // Of a site whose tasks mostly block, reading the time is left out, so a long task that was drawn
 // represents others there, too.
 //
-// All tasks are measured while a trace is recorded, if they are logged or may contain nested ones
-// that count as part of them, if they use [Pause], and if reading the clock is a system call or the
-// runtime does not show which have left their threads.
+// All tasks of a site are measured if they contain nested ones or use [Pause], while a trace is
+// recorded, if they are logged, and if reading the clock is a system call or the runtime does not
+// show which have left their threads.
 
 const (
 	sampleEach = 200 * time.Microsecond // average time between two measured tasks of a site
@@ -40,7 +40,7 @@ const (
 type pace struct {
 	every  atomic.Int32 // one in every is measured; 0: all are
 	blocks atomic.Bool  // most of them leave their threads
-	pauses atomic.Bool  // one of them has used Pause: all are measured
+	parts  atomic.Bool  // one of them contained another task or used Pause: all are measured
 
 	_    [120]byte    // left changes with each task, and processors fetch lines in pairs
 	left atomic.Int64 // tasks until the next measured one
@@ -118,6 +118,13 @@ func (p *pace) draw() (others uint32) {
 	return uint32(n)
 }
 
+// inParts notes that a task of the site contains another one, or has used Pause.
+func (p *pace) inParts() {
+	if !p.parts.Load() { // storing is not cheap
+		p.parts.Store(true)
+	}
+}
+
 // unrepresented returns the number of tasks that no measured one represents so far. It is negative if
 // tasks were measured that another one represents: they took long after it had been drawn.
 func (p *pace) unrepresented() int64 {
@@ -131,7 +138,7 @@ func (s *site) judge(notes []note) {
 	if s.key.pool == nil || r.Log > 0 || r.AggregateNested || !cycles.TurnsKnown() || r.clock.Info().Costs >= cheapReading {
 		return
 	}
-	if p.pauses.Load() {
+	if p.parts.Load() {
 		p.every.Store(0)
 		return
 	}

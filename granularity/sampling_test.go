@@ -1,6 +1,7 @@
 package granularity
 
 import (
+	"context"
 	"errors"
 	"math"
 	"runtime"
@@ -169,28 +170,39 @@ func TestTimeOfBlockingTasksIsUnbiased(t *testing.T) {
 	}
 }
 
-// Tasks that use Pause are all measured: of one that is not drawn, it would not be known what the
-// pause was and what the task executed.
-func TestPausedTasksAreNotSkipped(t *testing.T) {
+// Tasks that use Pause or contain others are all measured: of one that is not drawn, it would not be
+// known what the pause was, and the others would not count as nested.
+func TestTasksInPartsAreNotSkipped(t *testing.T) {
 	const tasks = 10_000
-	r := paced(t)
-	g := Group{Recorder: r}
-	g.SetLimit(100)
 	f := worker(5 * time.Microsecond)
-	for range tasks {
-		g.Go(func() error {
+	for name, task := range map[string]func(context.Context) error{
+		"pause": func(context.Context) error {
 			f()
 			resume := Pause()
 			time.Sleep(50 * time.Microsecond)
 			resume()
 			return nil
-		})
-	}
-	g.Wait()
-	c := &r.Profile().Classes[0]
-	// Some may be preempted while they compute.
-	if c.Executions() != tasks || c.Skipped != 0 || c.Estimated+c.Unmeasured > tasks/10 {
-		t.Errorf("%d executions; %d skipped, %d estimated, %d unmeasured", c.Executions(), c.Skipped, c.Estimated, c.Unmeasured)
+		},
+		"nested": func(ctx context.Context) error {
+			f()
+			return Do(ctx, "inner", func(context.Context) error { f(); return nil })
+		},
+	} {
+		r := paced(t)
+		g, ctx := WithContext(WithRecorder(context.Background(), r))
+		g.SetLimit(100)
+		for range tasks {
+			g.Go(func() error { return task(ctx) })
+		}
+		g.Wait()
+		p := r.Profile()
+		for i := range p.Classes {
+			c := &p.Classes[i]
+			// Some may be preempted while they compute.
+			if c.Executions() != tasks || c.Skipped != 0 || c.Estimated+c.Unmeasured > tasks/10 || c.Name == "inner" && c.Nested != tasks {
+				t.Errorf("%s: %d executions of %s; %d skipped, %d nested, %d estimated, %d unmeasured", name, c.Executions(), c.Name, c.Skipped, c.Nested, c.Estimated, c.Unmeasured)
+			}
+		}
 	}
 }
 

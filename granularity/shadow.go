@@ -217,6 +217,7 @@ func (sh *shadow) push() *frame {
 		sh.root.more = true
 		sh.latest, sh.on = sh.root.start.CPU, sh.root.start.Thread
 	}
+	sh.innermost().site.pace.inParts()
 	n := len(sh.inner)
 	if n == cap(sh.inner) {
 		more := make([]frame, n, 2*n+4)
@@ -427,9 +428,7 @@ func (sh *shadow) pause() *paused {
 		var m measurement
 		f.measure(&mark, rec, &m) // resume also reads the clock, so the rest is as long as an empty task again
 		f.before, f.offCPU, f.left, f.turns, f.more = m.total, m.totalOff, m.left, m.turns, true
-		if p := &f.site.pace.pauses; !p.Load() { // storing is not cheap
-			p.Store(true)
-		}
+		f.site.pace.inParts()
 		if f.lock != 0 {
 			runtime.UnlockOSThread()
 		}
