@@ -237,13 +237,7 @@ func (m *stackModel) bar(p *stackPlot, i int, x, w float64) *group {
 	return out
 }
 
-func valueText(v float64) string {
-	digits := 2
-	if math.Abs(v) >= 9.95 {
-		digits = 1
-	}
-	return strings.Replace(strconv.FormatFloat(v, 'f', digits, 64), "-", minus, 1)
-}
+func valueText(v float64) string { return strings.Replace(format.Number(v), "-", minus, 1) }
 
 // mostColumns is the maximum number of columns of numbers; with more bars, the legend has none.
 const mostColumns = 6

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/internal/chart"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -57,8 +58,6 @@ type stackTable struct {
 // smallPart is the part of N above which a component has a line of its own.
 const smallPart = 0.005
 
-func number(v float64) string { return strconv.FormatFloat(v+0, 'f', 2, 64) }
-
 // write writes the table. Stacks that do not fit side by side follow below.
 func (t *stackTable) write(b *strings.Builder) {
 	rows, cell := chart.Parts(t.stacks, smallPart), 5
@@ -75,7 +74,7 @@ func (t *stackTable) write(b *strings.Builder) {
 		c := newColumns(fit(cmp.Or(clean(s.Label), strconv.Itoa(s.N)), 16))[0]
 		c.left, c.paint = false, name.paint
 		for _, r := range rows {
-			c.add(number(r.Values[k]))
+			c.add(format.Parallelism(r.Values[k]))
 		}
 		columns, cell = append(columns, c), max(cell, c.width)
 	}
@@ -96,7 +95,7 @@ func (t *stackTable) write(b *strings.Builder) {
 			for i := range rows {
 				without := ""
 				if faster := rows[i].Without(t.stacks[0]); faster > 0 && rows[i].Values[0] > 0 {
-					without = number(faster)
+					without = format.Parallelism(faster)
 				}
 				table[1].add(without)
 				table[2].add(t.bar(&rows[i], name.width+cell+14))

@@ -91,3 +91,12 @@ Warning: a �[31mhostile warning
 		}
 	}
 }
+
+// A part of nearly 0 has no sign.
+func TestStackPartOfNothing(t *testing.T) {
+	s := &speedup.Stack{N: 2, Speedup: 2.001, Remainder: -0.001}
+	var b strings.Builder
+	if err := WriteStacks(&b, []*speedup.Stack{s, s}, Options{}); err != nil || !strings.Contains(b.String(), "remainder   0.00   0.00") || strings.Contains(b.String(), "-0.00") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
