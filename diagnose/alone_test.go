@@ -83,6 +83,21 @@ func TestSlowConsumerSetsThePace(t *testing.T) {
 	}
 }
 
+// Little code around each call is a part of it, such as that of package fmt.
+func TestCodeAroundCalls(t *testing.T) {
+	const ms = time.Millisecond
+	at := placeOf("main.log", 23)
+	for n, want := range map[int64]string{100_000: diagnose.Syscalls, 1000: diagnose.Serial} {
+		f := diagnose.New((&made{
+			rows: []ledger.Row{{Category: ledger.NoWork, Beside: "main.log", Time: 900 * ms, Count: 1}, {Category: ledger.Code, Group: "main.main", Site: placeOf("main.main", 9), Time: 600 * ms, Count: 9},
+				{Category: ledger.Syscall, Group: "main.log", Site: at, Time: 200 * ms, Count: 100_000}, {Category: ledger.Code, Group: "main.log", Site: at, Time: 300 * ms, Count: n}},
+		}).results(t)).Findings[0]
+		if f.Kind != want {
+			t.Errorf("%d slices of code: %s: %s", n, f.Kind, f.Title)
+		}
+	}
+}
+
 // What else a goroutine does that makes system calls is named after those that took it longest. During
 // a call that left processors idle, all of them were.
 func TestAloneBesideTheLongestCalls(t *testing.T) {

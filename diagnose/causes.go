@@ -533,7 +533,7 @@ func (d *diagnosis) blocks(c, idle *cause) {
 }
 
 // mergeCalls adds to system calls, or to C code, the processors that were idle while the caller ran
-// alone, if the calls took at least half of its running time.
+// alone, if the calls took at least half of its running time, or a third with little code around each.
 func (d *diagnosis) mergeCalls() {
 	for _, alone := range d.causes {
 		if alone.kind != Serial {
@@ -541,7 +541,7 @@ func (d *diagnosis) mergeCalls() {
 		}
 		ran := d.ran[alone.name]
 		calls := ran.calls
-		if ratio(alone.lost, d.l.Capacity) < worthTelling || max(calls, ran.c) < ran.code {
+		if ratio(alone.lost, d.l.Capacity) < worthTelling || max(calls, ran.c) < ran.code && (2*calls < ran.code || ran.code > time.Duration(ran.slices)*tinyRunning) {
 			continue
 		}
 		var into *cause
