@@ -135,11 +135,9 @@ func (f *scaleFlags) run(ctx context.Context, std stdio, args []string) (err err
 	if err != nil {
 		return err
 	}
-	for _, run := range taken {
-		if f.dir != "" {
-			if err := copyFile(filepath.Join(f.dir, fmt.Sprintf("trace-%d.out", run.Width)), run.Trace); err != nil {
-				return err
-			}
+	for i := 0; i < len(taken) && f.dir != ""; i++ {
+		if err := copyFile(filepath.Join(f.dir, fmt.Sprintf("trace-%d.out", taken[i].Width)), taken[i].Trace); err != nil {
+			return err
 		}
 	}
 	return f.show(ctx, std, taken)
@@ -213,11 +211,8 @@ func (f *scaleFlags) analyze(ctx context.Context, std stdio, taken []*trial.Run)
 func defaultWidths() string {
 	most := runtime.NumCPU()
 	list := "1"
-	for n := 2; n < most; n *= 2 {
-		list += "," + strconv.Itoa(n)
-	}
-	if most > 1 {
-		list += "," + strconv.Itoa(most)
+	for n := 2; n < 2*most; n *= 2 {
+		list += "," + strconv.Itoa(min(n, most))
 	}
 	return list
 }
