@@ -242,7 +242,7 @@ func unknownCommand(root *cobra.Command, word string) error {
 	if strings.HasPrefix(word, "-") {
 		return usagef(`unknown flag %s: flags of a command follow it, as in "bottleneck graph -h"`, format.Clean(word))
 	}
-	if input.IsAddress(word) {
+	if input.Address.MatchString(word) {
 		return usagef("%s; a URL begins with http://", msg)
 	}
 	var names []string

@@ -119,15 +119,12 @@ func newFlowModel(p *contention.Profile, opt Options) (*flowModel, error) {
 	return m, nil
 }
 
-// outsideKeys replace [contention.UnattributedKey] for waits that no goroutine ends.
-var outsideKeys = []string{"[" + contention.NetworkKind + "]", "[" + contention.SleepKind + "]"}
-
 // withOutside returns a profile whose waits for the network and for a time have an owner.
 func withOutside(p *contention.Profile) *contention.Profile {
 	out := *p
 	out.Waits, out.Pairs = slices.Clone(p.Waits), slices.Clone(p.Pairs)
 	for i := range out.Waits {
-		if w := &out.Waits[i]; slices.Contains(outsideKeys, "["+w.Kind+"]") {
+		if w := &out.Waits[i]; w.Kind == contention.NetworkKind || w.Kind == contention.SleepKind {
 			pair := *w
 			pair.Owner, pair.Blamed = contention.Party{Group: "[" + w.Kind + "]"}, w.Unattributed
 			out.Pairs, w.Unattributed = append(out.Pairs, pair), 0
@@ -166,7 +163,7 @@ func (m *flowModel) fold(t *contention.Tree, names map[string]string) map[string
 	for _, c := range t.Children {
 		switch {
 		case c.Waited == 0: // ready for a processor, after a wait
-		case c.Key == contention.HandOffKey || c.Key == contention.UnattributedKey || slices.Contains(outsideKeys, c.Key):
+		case strings.HasPrefix(c.Key, "["): // not a group
 			fill := tracerColors[0]
 			if c.Key == contention.HandOffKey {
 				fill = runtimeColors[0]

@@ -45,9 +45,6 @@ type tasksText struct {
 // choose selects the classes with the largest sums, and shortens their names.
 func (t *tasksText) choose() {
 	top := t.opt.top(15, len(t.p.Classes))
-	if top == len(t.p.Classes)-1 {
-		top++ // as [result.Table.Top]
-	}
 	var full []string
 	for i := range t.p.Classes[:top] {
 		t.classes = append(t.classes, &t.p.Classes[i])

@@ -104,10 +104,11 @@ func (opt Options) withDefaults() (Options, style) {
 	return opt, style{color: opt.Color}
 }
 
-// top returns the number of things to show of n: as many as usual unless the options set it.
+// top returns the number of things to show of n: as many as usual unless the options set it, and all
+// if the line for the others would be for one.
 func (opt Options) top(usual, n int) int {
-	if top := cmp.Or(opt.Top, usual); top >= 0 {
-		return min(top, n)
+	if top := cmp.Or(opt.Top, usual); top >= 0 && top < n-1 {
+		return top
 	}
 	return n
 }

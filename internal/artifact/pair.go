@@ -135,15 +135,12 @@ func (p Pair) readable(d output.Drawing) (*result.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names [2][]string
+	var names []string
 	for _, h := range t.Columns {
-		other := 0
-		if !h.Unit.IsText() || h.Note {
-			other = 1
-		}
-		names[other] = append(names[other], h.Name)
+		names = append(names, h.Name)
 	}
-	return t.Pick(slices.Concat(names[0], names[1])...)
+	numbers := slices.Index(names, "row") + 1 // see [result.Diff]
+	return t.Pick(slices.Concat(names[numbers:], names[:numbers])...)
 }
 
 // DiffForms write a pair; pictures exist only for kinds that can be drawn.

@@ -185,7 +185,7 @@ func newInput(label string, open func(ctx context.Context) (io.ReadCloser, error
 func File(name string) *Source {
 	return newInput(name, func(ctx context.Context) (io.ReadCloser, error) {
 		f, err := os.Open(name)
-		if err != nil && IsAddress(name) {
+		if err != nil && Address.MatchString(name) {
 			return nil, fmt.Errorf("%w; a URL begins with http://", FileError(name, err))
 		}
 		if err != nil {
@@ -205,11 +205,8 @@ func File(name string) *Source {
 	})
 }
 
-// address is the beginning of a URL without a scheme, such as localhost:6060/trace.
-var address = regexp.MustCompile(`^[\w.-]+:\d+(/|$)`)
-
-// IsAddress reports whether a name begins like a URL without a scheme.
-func IsAddress(name string) bool { return address.MatchString(name) }
+// Address is the beginning of a URL without a scheme, such as localhost:6060/trace.
+var Address = regexp.MustCompile(`^[\w.-]+:\d+(/|$)`)
 
 // Stdin returns the input from standard input.
 func Stdin(r io.Reader) *Source {
