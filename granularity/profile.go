@@ -125,9 +125,9 @@ type Class struct {
 	// measured.
 	Estimated uint64 `json:"estimated,omitempty"`
 	// Skipped is how many of Tasks were not measured. Of tasks of a [Pool] or [Group] that
-	// execute for less than 70 µs or come more often, one in 200 µs or in 64 tasks (256 if
-	// they mostly block) is measured, at random, and represents the others. Those of 100 µs
-	// or more represent only themselves, unless they mostly block.
+	// execute for less than 70 µs or come more often, one in 200 µs or in 64 tasks is
+	// measured, at random, and represents the others. Those of 100 µs or more represent
+	// only themselves, unless most of the tasks block.
 	Skipped uint64 `json:"skipped,omitempty"`
 	// Longest is the longest wall time of the executions whose cycles are estimated or not
 	// measured because they blocked or were preempted.

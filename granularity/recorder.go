@@ -396,10 +396,9 @@ func (n *notes) next() *note {
 	return &n.list[n.n-1]
 }
 
-// learn counts at once if the site must learn that its tasks may leave their threads, or if the last
-// note represents so many others that a judgment of their pace would be late.
-func (n *notes) learn(last *note) {
-	if last.kind&noteLeft != 0 && last.site.mode.Load() == 0 || last.others > 2*mostSkips {
+// learn counts at once if the site must learn that its tasks may leave their threads.
+func (n *notes) learn(s *site) {
+	if s.mode.Load() == 0 {
 		n.count()
 	}
 }

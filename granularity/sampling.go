@@ -13,9 +13,8 @@ import (
 //
 // Measuring takes about 0.1 µs, a tenth of a task of 1 µs. So if the tasks of a site execute for
 // less than 70 µs, or come more often, a random sample of them is measured, one in 200 µs on average,
-// and at least one in 64, or in 256 if they mostly block. A measured task counts as itself and all
-// those before it back to the last measured one. Numbers of tasks therefore stay exact, and sums are
-// unbiased.
+// and at least one in 64. A measured task counts as itself and all those before it back to the last
+// measured one. Numbers of tasks therefore stay exact, and sums are unbiased.
 //
 // A rare large task must not be missed or count several times. So the time is read around the other
 // tasks as well, which takes 25 ns, and one of 100 µs or more counts by itself. [cycles.Clock.Glance]
@@ -31,7 +30,6 @@ const (
 	sampleEach = 200 * time.Microsecond // average time between two measured tasks of a site
 	fewest     = 3                      // if one in fewer would be measured, all are
 	mostSkips  = 64                     // if one in more would be measured, one in mostSkips is: sizes may change
-	mostBlocks = 256                    // mostSkips for tasks that mostly block: a lock takes less than measuring it
 	longTask   = 100 * time.Microsecond // a task of this length represents only itself
 	paceTasks  = 4096                   // tasks after which their pace is judged again
 )
@@ -167,11 +165,7 @@ func (s *site) judge(notes []note) {
 	if every < fewest {
 		every = 0
 	}
-	most := int64(mostSkips)
-	if blocks {
-		most = mostBlocks
-	}
-	p.every.Store(int32(min(every, most)))
+	p.every.Store(int32(min(every, mostSkips)))
 	p.blocks.Store(blocks)
 	p.tasks, p.gone, p.ran, p.since = 0, 0, 0, now
 }

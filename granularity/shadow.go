@@ -278,8 +278,8 @@ func (x *execution) end() {
 	note.alone()
 	if !r.anywhere && !mark.Stayed(&f.start) {
 		note.kind, note.turns = noteLeft, mark.Turns(&f.start)
+		notes.learn(x.site)
 	}
-	notes.learn(note)
 	notes.release()
 	f.site = nil
 	sh.forget()
@@ -329,7 +329,9 @@ func (sh *shadow) finish(f *frame, mark *cycles.Mark, others uint32) {
 	note.site, note.first, note.wall, note.self, note.off, note.kind = f.site, f.first, m.wall, m.self, m.selfOff, kind
 	note.turns, note.others = m.turns, others
 	note.alone()
-	notes.learn(note)
+	if m.left {
+		notes.learn(f.site)
+	}
 	notes.release()
 	if f.lock != 0 {
 		runtime.UnlockOSThread()
