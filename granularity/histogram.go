@@ -97,17 +97,21 @@ func (h *Histogram) drop(n uint64) {
 		*at -= k
 		h.count, h.sum, n = h.count-k, h.sum-min(h.sum, v*k), n-k
 	}
+	h.bound()
+}
+
+// bound makes min, max and sum what the buckets permit, after values were removed.
+func (h *Histogram) bound() {
 	if h.count == 0 {
 		*h = Histogram{}
+		return
 	}
-	first, last := true, uint64(0)
+	least, most, first, last := uint64(0), uint64(0), uint64(math.MaxUint64), uint64(0)
 	for b := range h.used {
-		if first {
-			first, h.min = false, max(h.min, b.lo)
-		}
-		last = b.hi
+		lo, hi := max(b.lo, h.min), min(b.hi, h.max)
+		least, most, first, last = least+lo*b.n, most+hi*b.n, min(first, lo), hi
 	}
-	h.max = min(h.max, last)
+	h.min, h.max, h.sum = first, last, min(max(h.sum, least), most)
 }
 
 // pack replaces the pages by what they count: 8 B for each bucket in use.

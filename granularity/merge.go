@@ -481,6 +481,8 @@ func (h Histogram) since(o Histogram) (out Histogram) {
 	if h.count-min(h.count, o.count) == out.count && h.sum >= o.sum {
 		out.sum = h.sum - o.sum // exact
 	}
+	out.min, out.max = h.min, h.max
+	out.bound()
 	return out
 }
 

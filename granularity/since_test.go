@@ -1,10 +1,17 @@
 package granularity
 
 import (
+	"bytes"
 	"context"
 	"math"
+	"math/rand/v2"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/testenv"
 )
 
 // The part before and the part after sum to the whole.
@@ -88,6 +95,88 @@ func TestSinceOfEstimates(t *testing.T) {
 			t.Errorf("%s: %g ms, want %g; %g cycles a task", tt.of, wall, tt.wall, each)
 		}
 	}
+}
+
+// Whatever tasks do, each execution is counted once, by site, class and part of the run, all
+// distributions have as many values, and a profile or a part of it can be read back.
+func TestProfilesOfRandomTasks(t *testing.T) {
+	for seed := range uint64(testenv.Rounds(20)) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		r := NewRecorder()
+		r.AggregateNested, r.Log = rng.IntN(4) == 0, 100*rng.IntN(2)
+		ctx := WithRecorder(context.Background(), r)
+		chance := func() float64 { return rng.Float64() * float64(rng.IntN(2)) }
+		exits, pauses, nests, blocks := chance()/100, chance(), chance(), chance()
+		var executed atomic.Uint64
+		task := func(i int) {
+			rng := rand.New(rand.NewPCG(seed, uint64(i)))
+			executed.Add(1)
+			if rng.Float64() < exits {
+				runtime.Goexit()
+			}
+			if rng.Float64() < pauses {
+				if resume := Pause(); rng.IntN(50) > 0 { // others are never resumed
+					runtime.Gosched()
+					resume()
+				}
+			}
+			if rng.Float64() < nests {
+				Do(ctx, "inner", func(context.Context) error { executed.Add(1); return nil })
+			}
+			if rng.Float64() < blocks {
+				time.Sleep(time.Duration(rng.IntN(50)) * time.Microsecond)
+			}
+		}
+		n, limit := 3000+rng.IntN(10_000), 1+rng.IntN(50)
+		before := r.Profile()
+		submit := func(submit func(func())) {
+			for i := range n {
+				if submit(func() { task(i) }); i%1000 == 0 {
+					p := r.Profile()
+					consistent(t, p.Since(before))
+					before = p
+				}
+			}
+		}
+		if rng.IntN(2) == 0 {
+			p := &Pool{Recorder: r, Workers: limit}
+			submit(func(f func()) { p.Submit(f) })
+			p.Close()
+		} else {
+			g := Group{Recorder: r}
+			g.SetLimit(limit)
+			submit(func(f func()) { g.Go(func() error { f(); return nil }) })
+			g.Wait()
+		}
+		whole := r.Profile()
+		if all := consistent(t, whole); all != executed.Load() {
+			t.Errorf("seed %d: %d executions, want %d", seed, all, executed.Load())
+		}
+		consistent(t, whole.Since(before))
+	}
+}
+
+// consistent checks a profile, and returns the number of executions.
+func consistent(t *testing.T, p *Profile) (all uint64) {
+	t.Helper()
+	var file bytes.Buffer
+	if err := WriteJSON(&file, p); err != nil {
+		t.Error(err)
+	}
+	if _, err := ReadJSON(&file); err != nil {
+		t.Error(err)
+	}
+	for i := range p.Classes {
+		c, ofSites := &p.Classes[i], uint64(0)
+		all += c.Executions() + c.Aggregated
+		for _, s := range c.Sites {
+			ofSites += s.Tasks
+		}
+		if c.Cycles.Count() != c.Tasks || c.WallNS.Count() != c.Tasks || c.BlockedNS.Count() > c.Tasks || ofSites != c.Tasks {
+			t.Errorf("%s: %d tasks, %d of the sites; cycles of %d, times of %d, blocked %d", c.Name, c.Tasks, ofSites, c.Cycles.Count(), c.WallNS.Count(), c.BlockedNS.Count())
+		}
+	}
+	return all
 }
 
 // What happened before the earlier profile is not in the later one.
