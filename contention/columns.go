@@ -121,9 +121,9 @@ func unknownParty(key string) Party {
 // unattributed time of each wait, whose owner is "[hand-off]" or "[unattributed]": wait_ns sums to
 // the time waited. For waits of a trace, a row with the owner "[ready]" follows: the time for which
 // the goroutines were ready after the waits, until they had a processor (P), and the numbers of
-// waits and of times that they blocked. Rows for the waits in progress at the end of a trace come last. Their
-// owner is the holder of the lock then, "[cannot tell]" if the trace does not show it, and empty
-// for waits that are not for a lock.
+// waits and of times that they blocked. Rows for the waits in progress at the end of a trace come
+// last. Their owner is the holder of the lock then, "[cannot tell]" if the trace does not show it,
+// and empty for waits that are not for a lock.
 func (p *Profile) Table() *result.Table {
 	rows := p.lines()
 	for _, u := range p.Unfinished {

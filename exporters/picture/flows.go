@@ -16,9 +16,9 @@ import (
 // DrawContention lays out the waits of goroutines for each other. The waiting groups of goroutines
 // are on the left and the owners on the right, as tall as their time. Between them are flows in the
 // color of the owner. A group that waits for itself is on both sides. Hand-off, waits for the
-// network or a time, and unattributed time are on the right, too, in gray. Options.Top is the number of groups on either
-// side; the rest is folded into one. 0 means those with at least a hundredth of the time, but at
-// most 15.
+// network or a time, and unattributed time are on the right, too, in gray. Options.Top is the number
+// of groups on either side; the rest is folded into one. 0 means those with at least a hundredth of
+// the time, but at most 15.
 func DrawContention(p *contention.Profile, opt Options) (*Drawing, error) {
 	if p == nil {
 		return nil, errNothing
