@@ -455,7 +455,7 @@ func (c *Class) subtract(e *Class) {
 // estimate makes the class anew from what its sites have counted, if that is known. Differences of
 // two estimates are none: the later one has changed what the earlier one had estimated.
 func (c *Class) estimate(p *Profile, most float64) {
-	if !slices.ContainsFunc(c.Sites, func(s Site) bool { return s.raw == nil }) {
+	if len(c.Sites) > 0 && !slices.ContainsFunc(c.Sites, func(s Site) bool { return s.raw == nil }) {
 		sum := Class{Name: c.Name, Workers: c.Workers, Series: c.Series}
 		for _, s := range c.Sites {
 			place, part := s.raw.tasks(p, most)

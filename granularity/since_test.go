@@ -189,3 +189,18 @@ func TestSinceSubtractsTheRun(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
+
+// A class of a profile that was combined from others may have no sites.
+func TestSinceWithoutSites(t *testing.T) {
+	profile := func(n uint64) *Profile {
+		c := Class{Name: "x", Tasks: n}
+		for _, h := range []*Histogram{&c.Cycles, &c.WallNS, &c.BlockedNS} {
+			h.AddN(100, n)
+		}
+		return &Profile{Classes: []Class{c}}
+	}
+	later := profile(10).Since(profile(3))
+	if len(later.Classes) != 1 || later.Classes[0].Tasks != 7 || later.Classes[0].Cycles.Sum() != 700 {
+		t.Errorf("%+v, want 7 tasks of 100 cycles", later.Classes)
+	}
+}
