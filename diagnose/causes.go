@@ -40,6 +40,7 @@ type diagnosis struct {
 	above      map[served][]timeline.Place      // the callers there
 	handler    map[string]string                // by group: see findHandlers
 	tiny       map[string]bool                  // groups of many goroutines with almost no work each
+	tracers    map[string]bool                  // groups of goroutines of the tracer
 	short      map[string]bool                  // and with so little work that waiting for them may cost as much
 	startedBy  map[string]map[string]bool       // by group: the groups whose goroutines start it
 	stops      map[timeline.Place]time.Duration // time for which the program stopped the world there, except for the collector
@@ -186,12 +187,15 @@ func (d *diagnosis) index() {
 	d.boxes, d.code, d.locks, d.limits, d.byKey = map[string]*bottle.Box{}, map[string][]int{}, map[timeline.Place]timeline.Place{}, map[string]timeline.Place{}, map[key]*cause{}
 	d.barriers, d.waitsFrom, d.closed = map[timeline.Place]bool{}, map[timeline.Place]bool{}, map[timeline.Place]bool{}
 	d.lockAge, d.startedBy = map[timeline.Place]int{}, map[string]map[string]bool{}
-	d.tiny, d.short, d.stops = map[string]bool{}, map[string]bool{}, map[timeline.Place]time.Duration{}
+	d.tiny, d.short, d.tracers, d.stops = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[timeline.Place]time.Duration{}
 	d.sums = sums{of: map[string]time.Duration{}, ran: map[string]ran{}, at: map[visited]visits{}}
 	d.asked, d.outside = map[timeline.Place]int64{}, map[string]*ledger.Row{}
 	if d.Graph != nil {
 		for i := range d.Graph.Boxes {
-			if b := &d.Graph.Boxes[i]; b.Kind == bottle.Application {
+			switch b := &d.Graph.Boxes[i]; b.Kind {
+			case bottle.Tracer:
+				d.tracers[b.Group] = true
+			case bottle.Application:
 				d.boxes[b.Group] = b
 				d.short[b.Group] = b.Goroutines >= 1000 && b.Running < time.Duration(b.Goroutines)*shortRunning
 				d.tiny[b.Group] = d.l.Born >= 1000 && b.Goroutines >= 1000 && (b.Running < time.Duration(b.Goroutines)*tinyRunning || d.short[b.Group] && d.mostlyTiny(b.Group))
@@ -1071,9 +1075,12 @@ func (d *diagnosis) isBackground(c *cause) bool {
 
 // connected reports whether the goroutines of a group also wait for the network, as those of a server do.
 func (d *diagnosis) connected(group string) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Keys(d.boxes)), func(name string) bool {
-		return d.boxes[name].Waiting[timeline.WaitNetwork.String()] > 0 && d.starts(name) == d.starts(group)
-	})
+	for name, b := range d.boxes {
+		if b.Waiting[timeline.WaitNetwork.String()] > 0 && d.starts(name) == d.starts(group) {
+			return true
+		}
+	}
+	return false
 }
 
 // beside reports whether a row of a cause came from mergeBeside, mergeFile or mergeBackground: it is
@@ -1338,7 +1345,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Tiny, name: ran}, true
 	case (r.Wait == timeline.WaitWaitGroup.String() || strings.HasPrefix(r.Site.Func, "testing.") || d.barriers[r.Site] && r.Group == ran) && d.isGroup(ran) && d.boxes[ran].Goroutines >= d.l.Procs && !d.oneAtATime(ran):
 		return key{kind: Imbalance, place: r.Site, name: ran}, true
-	case d.isTracer(ran):
+	case d.tracers[ran]:
 		return key{kind: Tracing}, true
 	case isFinalizer(ran):
 		return key{kind: Runtime}, true
@@ -1407,11 +1414,6 @@ func (d *diagnosis) stopsTracing(ran string, idle time.Duration) bool {
 	b := d.boxes[ran]
 	placed := func(i int) bool { return d.l.Rows[i].Site.Func != "" }
 	return b != nil && b.Goroutines == 1 && !d.Window && slices.ContainsFunc(d.code[ran], placed) && idle > 2*timeSlice*time.Duration(d.l.Procs-1) && d.ran[ran].nameless >= idle/time.Duration(max(d.l.Procs-1, 1))*9/10
-}
-
-// isTracer reports whether a group of goroutines is the tracer's.
-func (d *diagnosis) isTracer(group string) bool {
-	return d.Graph != nil && slices.ContainsFunc(d.Graph.Boxes, func(b bottle.Box) bool { return b.Kind == bottle.Tracer && b.Group == group })
 }
 
 // timeSlice is the time after which the runtime preempts a goroutine.

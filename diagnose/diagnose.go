@@ -341,7 +341,8 @@ func (d *diagnosis) findings() []verdict.Finding {
 func (d *diagnosis) little() time.Duration { return d.of[ledger.Code] / 6 }
 
 // fights reports whether much of the running time passed in atomic operations and RWMutexes, or in
-// selects that did not wait. Goroutines that fight for memory, or poll, run, but do not get on.
+// selects that did not wait: a quarter, less what was interrupted between two of them. Goroutines that
+// fight for memory, or poll, run, but do not get on.
 func (d *diagnosis) fights() bool { return ratio(d.shared, d.l.Capacity) >= 0.22 }
 
 // polls reports whether most of that was selects.

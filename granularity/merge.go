@@ -375,7 +375,8 @@ func (h *Histogram) scaled(n uint64) (out Histogram) {
 }
 
 // Since returns what was recorded after an earlier profile of the same recorder, diagnosed. The
-// log, samples, pauses and series contain only later entries.
+// log, samples, pauses and series contain only later entries. What is estimated of tasks that block
+// is estimated from later ones, if some of these were sampled.
 func (p *Profile) Since(earlier *Profile) *Profile {
 	out := *p
 	begin := earlier.Start + int64(earlier.Wall)
@@ -452,8 +453,8 @@ func (c *Class) subtract(e *Class) {
 	}
 }
 
-// estimate makes the class anew from what its sites have counted, if that is known. Differences of
-// two estimates are none: the later one has changed what the earlier one had estimated.
+// estimate makes the class anew from what its sites have counted, if that is known. The difference
+// of two estimates would be wrong: the later one changes what the earlier one estimated.
 func (c *Class) estimate(p *Profile, most float64) {
 	if len(c.Sites) > 0 && !slices.ContainsFunc(c.Sites, func(s Site) bool { return s.raw == nil }) {
 		sum := Class{Name: c.Name, Workers: c.Workers, Series: c.Series}

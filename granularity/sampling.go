@@ -22,9 +22,9 @@ import (
 // Of a site whose tasks mostly block, reading the time is left out, so a long task that was drawn
 // represents others there, too.
 //
-// All tasks of a site are measured if they contain nested ones or use [Pause], while a trace is
-// recorded, if they are logged, and if reading the clock is a system call or the runtime does not
-// show which have left their threads.
+// All tasks of a site are measured if they contain nested ones or use [Pause]. All tasks are, while a
+// trace is recorded, if they are logged, if nested ones count as part of them, and if reading the
+// clock is a system call or the runtime does not show which have left their threads.
 
 const (
 	sampleEach = 200 * time.Microsecond // average time between two measured tasks of a site

@@ -135,8 +135,11 @@ func (f *scaleFlags) run(ctx context.Context, std stdio, args []string) (err err
 	if err != nil {
 		return err
 	}
-	for i := 0; i < len(taken) && f.dir != ""; i++ {
-		if err := copyFile(filepath.Join(f.dir, fmt.Sprintf("trace-%d.out", taken[i].Width)), taken[i].Trace); err != nil {
+	for _, run := range taken {
+		if f.dir == "" {
+			break
+		}
+		if err := copyFile(filepath.Join(f.dir, fmt.Sprintf("trace-%d.out", run.Width)), run.Trace); err != nil {
 			return err
 		}
 	}
