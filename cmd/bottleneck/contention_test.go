@@ -259,7 +259,7 @@ func TestContentionFail(t *testing.T) {
 		{"waited>10s", ""},
 		{"waited>1s, contentions>=1000", "-fail: waited>1s: got 3."},
 		{"contentions<1000,waiting>=1", "contentions<1000: got 294.00; waiting>=1: got 3."},
-		{"longest>1ms", "longest>1ms: got 893."},
+		{"longest>1ms", "longest>1ms: got 894ms"},
 		{"unattributed-%>50", ""},
 		{"handoff-%<50%", "handoff-%<50%: got 0."},
 		{"lock(nobody).waited>0s", ""},

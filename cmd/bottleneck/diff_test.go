@@ -122,11 +122,11 @@ func TestDiffOfSeveralRuns(t *testing.T) {
 	diff := func(args []string, before, after []string) outcome {
 		return bottleneck(slices.Concat([]string{"diff"}, args, before, []string{"--"}, after)...)
 	}
-	diff([]string{"-fail", "wall > 1.05x"}, quiet, slower).want(t, exitFailure, "3 runs before and 3 after", "-fail: wall > 1.05x: got 11s ± 248.4")
+	diff([]string{"-fail", "wall > 1.05x"}, quiet, slower).want(t, exitFailure, "3 runs before and 3 after", "-fail: wall > 1.05x: got 11s ± 248ms")
 	diff([]string{"-fail", "wall > 1.05x"}, noisy, loud).want(t, exitOK, "may be chance", "passes, because that may be chance")
 	diff([]string{"-fail", "wall > 9s"}, quiet, slower).want(t, exitFailure, "significant", "wall > 9s: got 11s")
 	diff([]string{"-fail", "wall > 1.2x"}, quiet, slower).want(t, exitOK, "1.10x", "")
-	diff([]string{"-format", "md"}, quiet, quiet).want(t, exitOK, "| wall | 10s ± 248.4", "")
+	diff([]string{"-format", "md"}, quiet, quiet).want(t, exitOK, "| wall | 10s ± 248ms", "")
 	var out struct {
 		Measures []struct {
 			Name string

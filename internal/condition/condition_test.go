@@ -137,4 +137,12 @@ func TestConditionDigits(t *testing.T) {
 			t.Errorf("%v is shown as %s, want %s", v, got, want)
 		}
 	}
+	for d, want := range map[time.Duration]string{
+		10 * time.Second: "10s", 10001 * time.Millisecond: "10.001s", 9994 * time.Millisecond: "9.99s", 248413793: "248ms",
+	} {
+		m := Measure{Head: result.Head{Unit: result.Duration}, limit: 10e9}
+		if got := m.format(float64(d)); got != want {
+			t.Errorf("%d ns is shown as %s, want %s", d, got, want)
+		}
+	}
 }

@@ -337,7 +337,11 @@ func (m *Measure) Average(sample []float64) string {
 // format formats a value with enough digits to distinguish it from the limit.
 func (m *Measure) format(v float64) string {
 	if m.Unit == result.Duration {
-		return time.Duration(v).String()
+		d, limit := time.Duration(v), time.Duration(m.limit)
+		if rounded := format.Round3(d); rounded != format.Round3(limit) || d == limit {
+			return rounded.String()
+		}
+		return d.String()
 	}
 	s := ""
 	for decimals := 2; decimals < 20; decimals++ {

@@ -37,7 +37,7 @@ func Duration(d time.Duration) string {
 		// The smallest Duration has no negative: one nanosecond less does not show.
 		return "-" + Duration(-max(d, math.MinInt64+1))
 	}
-	d = round3(d)
+	d = Round3(d)
 	for _, u := range units {
 		if d >= u.least {
 			return significant(float64(d)/float64(u.size)) + " " + u.name
@@ -46,9 +46,9 @@ func Duration(d time.Duration) string {
 	return "0 s" // not reached: the last unit takes everything
 }
 
-// round3 rounds to three significant decimal digits of nanoseconds, so that 999.6 µs is shown as 1
+// Round3 rounds to three significant decimal digits of nanoseconds, so that 999.6 µs is shown as 1
 // ms, not 1000 µs.
-func round3(d time.Duration) time.Duration {
+func Round3(d time.Duration) time.Duration {
 	step := time.Duration(1)
 	for d/step >= 1000 {
 		step *= 10
