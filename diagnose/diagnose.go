@@ -338,7 +338,7 @@ func (d *diagnosis) findings() []verdict.Finding {
 }
 
 // little is what a cause may cost beside what ran, which then limits the program more.
-func (d *diagnosis) little() time.Duration { return d.of[ledger.Code] / 6 }
+func (d *diagnosis) little() time.Duration { return d.l.Capacity / 8 }
 
 // fights reports whether much of the running time passed in atomic operations and RWMutexes, or in
 // selects that did not wait: a quarter, less what was interrupted between two of them. Goroutines that

@@ -1892,7 +1892,7 @@ func (d *diagnosis) after(costly []verdict.Finding, largest time.Duration) []ver
 	if f, ok := d.leaks(); ok {
 		out = append(out, f)
 	}
-	if code := d.of[ledger.Code]; code >= d.l.Capacity*7/10 && largest < d.little() && !has(costly, Tiny) && !has(out, Tiny) || d.fights() && largest < d.shared {
+	if code := d.of[ledger.Code]; code > d.l.Capacity/2 && largest < d.little() && !has(costly, Tiny) && !has(out, Tiny) || d.fights() && largest < d.shared {
 		out = append(out, d.saturated(len(costly)+len(out) == 0))
 	} else if len(costly) == 0 && len(out) == 0 {
 		out = append(out, verdict.Finding{Kind: CannotTell, Title: fmt.Sprintf("No single cause cost %.0f%% of the capacity: the program's own code ran for %s of it.", 100*worthTelling, format.Percent(d.of[ledger.Code], d.l.Capacity))})
