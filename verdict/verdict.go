@@ -99,12 +99,18 @@ func (v *Verdict) Head() string {
 	return s
 }
 
-// Bound returns what the program would gain without the finding, or why that is unknown.
+// Bound returns what the program would gain without the finding, or why that is unknown. If nearly
+// all is lost, it says what half of that is worth: a timer that sets the pace may be shortened, but
+// seldom to nothing.
 func (f *Finding) Bound() string {
-	if f.Gain > 0 {
-		return "at best " + format.Number(f.Gain) + " times as fast"
+	if f.Gain <= 0 {
+		return f.Basis
 	}
-	return f.Basis
+	best := "at best " + format.Number(f.Gain) + " times as fast"
+	if f.Gain >= 10 {
+		best += " (" + format.Number(2*f.Gain/(f.Gain+1)) + " times if half of that loss remains)"
+	}
+	return best
 }
 
 // CheckValid returns an error if the verdict contradicts itself. Nil is valid.

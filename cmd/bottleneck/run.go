@@ -49,7 +49,7 @@ The command after -- is one of
 A trace that is served does not begin before main, and does not have the owners
 of each lock. -what, -only and -skip are those of "bottleneck instrument". If
 several processes record, such as the tests of several packages, all recordings
-are kept, and the verdict is on the longest. It follows the output of the
+are kept, and the verdict is on the largest. It follows the output of the
 program; to redirect that alone, write the verdict to a file with -o. The exit
 status is that of the program if it is not 0.
 
@@ -85,6 +85,9 @@ func (f *runFlags) run(ctx context.Context, std stdio, args []string) error {
 	}
 	if err := os.MkdirAll(f.dir, 0o777); err != nil {
 		return atomicfile.Error(f.dir, err)
+	}
+	if err := atomicfile.Check(filepath.Join(f.dir, "x.trace")); err != nil {
+		return atomicfile.Error(f.dir, errors.Unwrap(err))
 	}
 	switch chosen := slices.Concat(f.build.What, f.build.Only, f.build.Skip); {
 	case chosen != nil && !instrument.IsGo(args[0]):
@@ -152,7 +155,6 @@ func (f *runFlags) record(ctx context.Context, std stdio, args []string, env ...
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(dir)
 	machine := host.Machine{Processors: host.Processors(), All: runtime.NumCPU(), Throttling: host.Throttled()}
 	env = append(env, instrument.Variable+"="+dir, instrument.MachineVariable+"="+machine.String())
 	var ran error
@@ -163,6 +165,7 @@ func (f *runFlags) record(ctx context.Context, std stdio, args []string, env ...
 	}
 	var failed *process.Error
 	if ran != nil && !errors.As(ran, &failed) {
+		os.RemoveAll(dir)
 		return "", ran
 	}
 	longest, err = f.keep(std, dir)
@@ -229,13 +232,14 @@ func checkProgram(args []string) error {
 	return fmt.Errorf(`%s does not record itself and does not contain net/http/pprof: build it with "bottleneck instrument -- go build"; from outside, no system shows what goroutines wait for`, name)
 }
 
-// keep moves the recordings out of dir, and returns the name of the longest, "" if there is none.
+// keep moves the recordings out of dir, which it removes unless that fails, and returns the name of
+// the longest, "" if there is none.
 func (f *runFlags) keep(std stdio, dir string) (longest string, err error) {
 	traces, err := trial.Recordings(dir)
 	for _, of := range traces {
 		name := filepath.Join(f.dir, filepath.Base(of.Name))
 		if err := copyFile(name, of.Name); err != nil {
-			return longest, err
+			return longest, fmt.Errorf("%w; all recordings are in %s", err, oneLine(dir))
 		}
 		longest = cmp.Or(longest, name)
 		fmt.Fprintf(std.err, "bottleneck: recorded %s, %s\n", oneLine(name), input.Bytes(of.Size))
@@ -243,6 +247,7 @@ func (f *runFlags) keep(std stdio, dir string) (longest string, err error) {
 	if len(traces) > 1 {
 		fmt.Fprintf(std.err, "bottleneck: the verdict is that of %s, the largest of %d recordings\n", oneLine(longest), len(traces))
 	}
+	os.RemoveAll(dir)
 	return longest, err
 }
 

@@ -179,21 +179,12 @@ func (b *build) parse(args []string) error {
 	} else if len(args) > 0 && (strings.HasPrefix(args[0], "-C=") || strings.HasPrefix(args[0], "--C=")) {
 		b.head, args = append(b.head, args[0]), args[1:]
 	}
-	for _, a := range args {
-		if a == "-args" || a == "--args" {
-			break
-		}
-		switch name, _, _ := strings.Cut(strings.TrimLeft(a, "-"), "="); {
-		case !strings.HasPrefix(a, "-"):
-		case name == "overlay":
-			return errors.New("the command has a flag -overlay of its own, and the go command takes only one")
-		case name == "toolexec", name == "gcflags":
-			b.conflict = "the command has a flag -" + name
-		}
-	}
 	if b.verb == "test" { // the packages are of no importance: package testing records
 		b.flags, b.rest = []string{"-count=1"}, args // a cached result would have no recording
-		return nil
+		if i := slices.IndexFunc(args, func(a string) bool { return a == "-args" || a == "--args" }); i >= 0 {
+			args = args[:i]
+		}
+		return b.check(args)
 	}
 	n := 0
 	for n < len(args) && strings.HasPrefix(args[n], "-") && args[n] != "--" {
@@ -215,6 +206,22 @@ func (b *build) parse(args []string) error {
 		n = min(1, len(args))
 	}
 	b.packages, b.rest = args[:n], args[n:]
+	return b.check(b.flags)
+}
+
+// check returns an error if a flag excludes an overlay, and notes one that excludes changed pools.
+func (b *build) check(flags []string) error {
+	for _, a := range flags {
+		switch name, _, _ := strings.Cut(strings.TrimLeft(a, "-"), "="); {
+		case !strings.HasPrefix(a, "-"):
+		case name == "overlay":
+			return fmt.Errorf("%s: the go command takes only one overlay", a)
+		case strings.HasPrefix(name, "cover") && b.verb != "test":
+			return fmt.Errorf("%s: the cover tool does not find the file that a recording adds to package main", a)
+		case name == "toolexec", name == "gcflags":
+			b.conflict = "the command has a flag " + a
+		}
+	}
 	return nil
 }
 
@@ -238,10 +245,9 @@ func (b *build) ask() error {
 		return fmt.Errorf("the standard library of %s is unknown: this version changes that of %s", b.env.GOVERSION, strings.Join(releases, " and "))
 	case !slices.Contains(systems, b.env.GOOS):
 		return fmt.Errorf("programs for GOOS=%s cannot be recorded", b.env.GOOS)
-	case strings.Contains(b.env.GOFLAGS, "-overlay"):
-		return errors.New("GOFLAGS has a flag -overlay, and the go command takes only one")
-	case strings.Contains(b.env.GOFLAGS, "-toolexec"), strings.Contains(b.env.GOFLAGS, "-gcflags"):
-		b.conflict = "GOFLAGS has a flag -toolexec or -gcflags"
+	}
+	if err := b.check(strings.Fields(b.env.GOFLAGS)); err != nil {
+		return fmt.Errorf("GOFLAGS: %w", err)
 	}
 	if b.cache, err = os.UserCacheDir(); err != nil {
 		return err
@@ -374,9 +380,14 @@ func (b *build) replaceMains(replace map[string]string) error {
 	if err != nil {
 		return err
 	}
+	for _, pkg := range b.packages { // go list rejects PACKAGE@VERSION
+		if strings.Contains(pkg, "@") && !gobuild.IsLocalImport(pkg) && !filepath.IsAbs(pkg) {
+			return inCache(pkg)
+		}
+	}
 	for _, dir := range dirs {
 		if b.inModuleCache(dir) {
-			return fmt.Errorf("the main package in %s is in the module cache, where the go command allows no overlay: build it in a checkout of its module", dir)
+			return inCache("in " + dir)
 		}
 		replace[filepath.Join(dir, mainFile)] = source
 	}
@@ -384,6 +395,10 @@ func (b *build) replaceMains(replace map[string]string) error {
 		b.packages = append(slices.Clone(b.packages), filepath.Join(filepath.Dir(b.packages[0]), mainFile))
 	}
 	return nil
+}
+
+func inCache(pkg string) error {
+	return fmt.Errorf("the main package %s is in the module cache, where the go command allows no overlay: build it in a checkout of its module", pkg)
 }
 
 // inModuleCache reports whether a directory is in the module cache, where the go command allows no
