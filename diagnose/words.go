@@ -1485,12 +1485,13 @@ func (d *diagnosis) spun(c *cause) bool {
 	return row != nil && spunFor(row) && d.runsAt(c.place).time >= d.of[ledger.Code]/2
 }
 
-// runsAt returns the slices of the program's code that ended at the places of a lock.
+// runsAt returns the slices of the program's code that ended at the places of a lock, unless most of
+// them ended in system calls.
 func (d *diagnosis) runsAt(lock timeline.Place) (sum visits) {
 	lock = d.find(lock)
 	for p := range d.locks {
-		if p != (timeline.Place{}) && d.find(p) == lock {
-			v := d.at[visited{ledger.Code, p}]
+		v := d.at[visited{ledger.Code, p}]
+		if p != (timeline.Place{}) && d.find(p) == lock && d.at[visited{ledger.Syscall, p}].count <= v.count/2 {
 			sum.time, sum.spun = sum.time+v.time, sum.spun+v.spun
 		}
 	}
