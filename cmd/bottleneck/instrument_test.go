@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -134,6 +137,31 @@ func TestEmptyRecording(t *testing.T) {
 	longest, err := f.keep(stdio{err: &errs}, from)
 	if want := filepath.Join(f.dir, "app.1.trace"); err != nil || longest != want || !strings.Contains(errs.String(), "recorded "+want+", 0 B") {
 		t.Errorf("%q, %v, %q; want %q", longest, err, &errs, want)
+	}
+}
+
+// TestRecordingsAreNotLost: a directory that cannot be written is found before the program runs, and
+// recordings that cannot be moved there later stay where they are.
+func TestRecordingsAreNotLost(t *testing.T) {
+	from, dir := t.TempDir(), t.TempDir()
+	recording, target := filepath.Join(from, "app.1.trace"), filepath.Join(dir, "app.1.trace")
+	if err := errors.Join(os.WriteFile(recording, []byte("x"), 0o600), os.Mkdir(target, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	f := runFlags{dir: dir}
+	_, err := f.keep(stdio{err: io.Discard}, from)
+	if want := "writing " + target + ": is a directory; all recordings are in " + from; err == nil || err.Error() != want || string(read(t, recording)) != "x" {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if _, err := os.Stat("/proc/self"); err == nil {
+		bottleneck("run", "-dir", "/proc", "--", "go", "run", "missing.go").want(t, exitFailure, "", "bottleneck: run: writing /proc: no such file or directory\n")
+	}
+	os.Remove(target)
+	if _, err := f.keep(stdio{err: io.Discard}, from); err != nil || string(read(t, target)) != "x" {
+		t.Error(err)
+	}
+	if _, err := os.Stat(from); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there: %v", from, err)
 	}
 }
 

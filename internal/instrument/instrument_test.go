@@ -519,7 +519,10 @@ func TestRejected(t *testing.T) {
 		"no required module provides package example.com/missing": {"go", "build", "example.com/missing"},
 		"instrument: go vet builds no program: want go build":     {"go", "vet"},
 		"instrument: want go build, install, run or test":         {"./main"},
-		"instrument: the command has a flag -overlay of its own":  {"go", "test", "-overlay=x.json"},
+		"instrument: -overlay=x.json: the go command takes only":  {"go", "test", "-overlay=x.json"},
+		"instrument: -cover: the cover tool does not find":        {"go", "build", "-cover"},
+		"main.go:8:5: mu.Look undefined":                          {"go", "run", ".", "-overlay=x", "-gcflags=y"}, // for the program
+		"the main package example.com/x@latest is in the module":  {"go", "run", "example.com/x@latest"},
 		"flag provided but not defined: -nonsense":                {"go", "run", "-nonsense", "."},
 		"go1.0.0\": executable file not found":                    {"go1.0.0", "build"},
 		"-C flag must be first flag":                              {"go", "build", "-v", "-C", ".", "."},
