@@ -729,9 +729,9 @@ func (d *diagnosis) areFew(group string) bool {
 	return b != nil && b.SelfParallelism > 1.5 && b.Goroutines < d.l.Procs
 }
 
-// mergeSites adds up the causes of one kind if no place has two thirds of their total. Long system
-// calls are of one kind if the program calls the same function for them. Waits of a server for
-// requests are of their own kind.
+// mergeSites adds up the causes of one kind if no place has two thirds of their total, or if the
+// standard library has and the rest would be a finding, too. Long system calls are of one kind if
+// the program calls the same function for them. Waits of a server for requests are of their own kind.
 func (d *diagnosis) mergeSites(kind string) {
 	same := map[string][]*cause{}
 	for _, c := range d.causes {
@@ -746,11 +746,12 @@ func (d *diagnosis) mergeSites(kind string) {
 		}
 	}
 	for _, causes := range same {
-		var sum, largest time.Duration
+		most := slices.MaxFunc(causes, func(a, b *cause) int { return cmp.Compare(a.lost, b.lost) })
+		rest := -most.lost
 		for _, c := range causes {
-			sum, largest = sum+c.lost, max(largest, c.lost)
+			rest += c.lost
 		}
-		if largest*3 >= sum*2 {
+		if most.lost >= rest*2 && (most.place != timeline.Place{} || ratio(rest, d.l.Capacity) < worthTelling) {
 			continue
 		}
 		causes[0].key = key{kind: kind, name: severalPlaces}

@@ -13,7 +13,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// System calls at many places are one finding, unless one place has two thirds of their time.
+// System calls at many places are one finding, unless one place of the program has two thirds of
+// their time. A second place is listed if it has 1 % of the capacity.
 func TestPlacesOfOneKindAreOneFinding(t *testing.T) {
 	at := func(line int) timeline.Place { return timeline.Place{Func: "main.work", File: "main.go", Line: line} }
 	for _, c := range []struct {
@@ -24,12 +25,18 @@ func TestPlacesOfOneKindAreOneFinding(t *testing.T) {
 	}{
 		{"even", []time.Duration{14, 12, 10}, "System calls held processors for 36% of the capacity (3,000,000 calls of 12 ns), most at main.work main.go:0 (14%) and main.work main.go:1 (12%).", []timeline.Place{at(0), at(1)}},
 		{"one has most", []time.Duration{24, 4, 2}, "System calls at main.work main.go:0 held processors for 24% of the capacity (1,000,000 calls of 24 ns).", []timeline.Place{at(0)}},
+		{"a library has most", []time.Duration{24, 4, 1}, "System calls held processors for 29% of the capacity (3,000,000 calls of 9 ns), most at main.work main.go:1 (4%) and main.work main.go:2 (1%).", []timeline.Place{at(1), at(2)}},
+		{"a library has most, and one place the rest", []time.Duration{24, 4, 0}, "System calls held processors for 28% of the capacity (3,000,000 calls of 9 ns), most at main.work main.go:1 (4%).", []timeline.Place{at(1)}},
+		{"a library has nearly all", []time.Duration{28, 2}, "System calls in the standard library held processors for 28% of the capacity (1,000,000 calls of 28 ns), most in main.work (28%).", []timeline.Place{{Func: "net/rpc.serve", File: "server.go", Line: 7}}},
 	} {
 		l := &ledger.Ledger{Wall: 100 * time.Millisecond, Procs: 1, Capacity: 100 * time.Millisecond}
 		var sum time.Duration
 		for line, d := range c.times {
 			l.Rows = append(l.Rows, ledger.Row{Category: ledger.Syscall, Group: "main.work", Site: at(line), Time: d * time.Millisecond, Count: 1_000_000})
 			sum += d
+		}
+		if strings.HasPrefix(c.name, "a library") {
+			l.Rows[0].Site = timeline.Place{Func: "net/rpc.serve", File: "server.go", Line: 7}
 		}
 		l.Rows = append(l.Rows, ledger.Row{Category: ledger.Code, Group: "main.work", Time: (100 - sum) * time.Millisecond, Count: 1})
 		f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]

@@ -648,7 +648,10 @@ func (d *diagnosis) most(c *cause, n int, nameOf func(*ledger.Row) string) (list
 	}
 	names := slices.SortedFunc(maps.Keys(sums), func(a, b string) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) })
 	var out []string
-	for _, name := range names[:min(n, len(names))] {
+	for i, name := range names[:min(n, len(names))] {
+		if i > 0 && sums[name] < d.l.Capacity/100 {
+			break
+		}
 		out = append(out, fmt.Sprintf("%s (%s)", name, format.Percent(sums[name], d.l.Capacity)))
 		rows = append(rows, row[name])
 	}
