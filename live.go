@@ -71,8 +71,11 @@ func (l *Live) estimate(s *sample) string {
 	if s.gaps == 0 {
 		return fmt.Sprintf("Measured in a single burst of tracing of %s, at the start of the analysis.", format.Duration(s.seen))
 	}
-	text := fmt.Sprintf("Estimated from %s of tracing at random times, %s of %s: ",
-		format.Plural(s.bursts, "burst", "bursts"), format.Percent(s.seen, time.Duration(l.Info.End-l.Info.Start)), format.Duration(time.Duration(l.Info.End-l.Info.Start)))
+	all := time.Duration(l.Info.End - l.Info.Start)
+	text := fmt.Sprintf("Estimated from %s of tracing at random times, %s of %s: ", format.Plural(s.bursts, "burst", "bursts"), format.Percent(s.seen, all), format.Duration(all))
+	if of := s.stands / float64(all); s.stands > 0 && (of < 0.9 || of > 1.1) {
+		text += fmt.Sprintf("times sum to %.2g times that; ", of)
+	}
 	if l.WidestError >= 1 {
 		text += "too few to estimate the error."
 	} else {

@@ -42,6 +42,17 @@ func TestLastUsesTraceTime(t *testing.T) {
 	}
 }
 
+// TestEstimatedTimeIsInTheWarnings: the estimate of a time may be longer or shorter, which readers of
+// "4.9 s" would take for an error.
+func TestEstimatedTimeIsInTheWarnings(t *testing.T) {
+	for stands, want := range map[float64]string{6e9: "20% of 5 s: times sum to 1.2 times that; ", 5.2e9: "20% of 5 s: too few", 4e9: "times sum to 0.8 times that; "} {
+		l := &Live{Report: Report{Info: &timeline.Info{End: 5e9}}, WidestError: 1}
+		if got := l.estimate(&sample{bursts: 2, gaps: 1, seen: time.Second, stands: stands}); !strings.Contains(got, want) {
+			t.Errorf("%g: %q, want %q", stands, got, want)
+		}
+	}
+}
+
 // TestThrottlingIsInTheWarnings: the reports of throttled windows state the throttled part of
 // their periods.
 func TestThrottlingIsInTheWarnings(t *testing.T) {

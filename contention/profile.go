@@ -500,10 +500,10 @@ func (w *Wait) ForWork() bool {
 	default:
 		return false
 	}
-	// Benchmarks and tests wait for what they run; connections wait for requests, answers and the
-	// end of these.
+	// Benchmarks and tests wait for what they run, connections for requests, answers and the end of
+	// these, and workers of a pool for tasks.
 	leaf := leafFunc(&w.Waiter)
-	return slices.ContainsFunc([]string{"testing.(*", "net/http.(*persistConn).", "net/http.(*conn).", "net/http.(*connReader).", "net/http.(*http2", "os/signal."},
+	return slices.ContainsFunc([]string{"testing.(*", "net/http.(*persistConn).", "net/http.(*conn).", "net/http.(*connReader).", "net/http.(*http2", "os/signal.", "github.com/bottleneck-go/bottleneck/granularity.(*Pool).work"},
 		func(of string) bool { return strings.HasPrefix(leaf, of) })
 }
 
