@@ -39,15 +39,19 @@ func (d *diagnosis) from(p timeline.Place, callers []timeline.Place) []timeline.
 
 // orWaits returns callers or, if the runtime has lost the callers of the function that it
 // interrupted, a place of the program's own module where a group of goroutines was seen in
-// another function.
+// another function. That is chance if it was seen once: then only the function that names the
+// group is certain.
 func (d *diagnosis) orWaits(group string, p timeline.Place, callers []timeline.Place) []timeline.Place {
 	if len(callers) > 0 || p.Func == group || !d.ownModule(p) {
 		return callers
 	}
 	for _, i := range d.code[group] {
-		if r := &d.l.Rows[i]; r.Site.Func != p.Func && d.ownModule(r.Site) {
+		if r := &d.l.Rows[i]; r.Site.Func != p.Func && d.ownModule(r.Site) && r.Count > 1 {
 			return append([]timeline.Place{r.Site}, r.Callers...)
 		}
+	}
+	if at := (timeline.Place{Func: group}); group != unnamed && d.ownModule(at) {
+		return d.places(at)
 	}
 	return nil
 }

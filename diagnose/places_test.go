@@ -46,6 +46,22 @@ func TestPlacesOfOneKindAreOneFinding(t *testing.T) {
 	}
 }
 
+// The runtime may lose the callers of the function that it interrupts. A line where the goroutine was
+// seen again and again stands for them, one where it was seen once does not.
+func TestPlaceSeenOnce(t *testing.T) {
+	at := func(fn string, line int) timeline.Place { return timeline.Place{Func: fn, File: "main.go", Line: line} }
+	for slices, where := range map[int64]timeline.Place{1: {Func: "main.main"}, 90: at("main.post", 30)} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.main", Site: at("main.compute", 9), Time: 999 * time.Millisecond, Count: 99},
+			{Category: ledger.Code, Group: "main.main", Site: at("main.post", 30), Time: time.Millisecond, Count: slices},
+			{Category: ledger.Idle, Group: "main.work", Wait: "created", Beside: "main.main", Time: time.Second, Count: 1},
+		}}
+		if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; len(f.Where) != 2 || f.Where[1] != where {
+			t.Errorf("seen %d times: %s %v", slices, f.Title, f.Where)
+		}
+	}
+}
+
 // A serial part that is spread over many places is named after their common caller.
 func TestSerialPartIsNamedByItsCommonCaller(t *testing.T) {
 	at := func(fn string, line int) timeline.Place { return timeline.Place{Func: fn, File: "main.go", Line: line} }

@@ -1024,7 +1024,7 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 	}
 	for r := range d.rowsOf(c) {
 		if d.own(r.Site) && r.Wait != "" && r.Time >= c.lost/10 && !slices.Contains(f.Where, r.Site) {
-			f.Where = append(f.Where, r.Site)
+			f.Where = append(slices.DeleteFunc(f.Where, func(p timeline.Place) bool { return p == timeline.Place{Func: r.Site.Func} }), r.Site)
 			break
 		}
 	}
