@@ -689,7 +689,7 @@ func (d *diagnosis) mergePieces() {
 		case starts == nil:
 		case c.kind == HandOver:
 			starts.takeIf(c, d.l, func(r *ledger.Row) bool { return d.startsOf(d.called(r.Group)) == starts })
-		case c.lost < starts.lost/2 && largest.Wait == timeline.WaitCreated.String() && d.startedBy[largest.Group][c.name]:
+		case c.lost < starts.lost && largest.Wait == timeline.WaitCreated.String() && d.startedBy[largest.Group][c.name] && largest.Time < time.Duration(largest.Count)*timeSlice:
 			starts.take(c)
 		}
 	}

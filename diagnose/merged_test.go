@@ -126,6 +126,31 @@ func TestPlacesOfOneLockAreOneFinding(t *testing.T) {
 	}
 }
 
+// A goroutine that starts tiny ones runs alone again and again until the next one is there, which
+// belongs to them. If it runs alone for long, it does more than that.
+func TestStartingTinyGoroutinesIsOneFinding(t *testing.T) {
+	const ms = time.Millisecond
+	starts := timeline.Place{Func: "main.each", File: "main.go", Line: 3}
+	g := &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{
+		{Group: "main.main", Kind: bottle.Application, Goroutines: 1, Running: 800 * ms, SelfParallelism: 1},
+		{Group: "main.each.func1", Kind: bottle.Application, Goroutines: 200_000, Running: 200 * ms, SelfParallelism: 1},
+	}}
+	for gaps, findings := range map[int64]int{150: 1, 3: 2} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Born: 200_000, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.main", Site: starts, Time: 800 * ms, Count: 9000},
+			{Category: ledger.Code, Group: "main.each.func1", Site: starts, Time: 200 * ms, Count: 200_000},
+			{Category: ledger.WakeUp, Group: "main.each.func1", Wait: "created", Site: starts, Waker: "main.main", Beside: ledger.None, Time: 600 * ms, Count: 90_000},
+			{Category: ledger.Idle, Group: "main.each.func1", Wait: "created", Site: starts, Waker: "main.main", Beside: "main.main", Time: 400 * ms, Count: gaps},
+		}}
+		if err := l.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		if f := diagnose.New(diagnose.Results{Ledger: l, Graph: g}).Findings; len(f) != findings || f[0].Kind != diagnose.Tiny {
+			t.Errorf("%d gaps: %+v", gaps, f)
+		}
+	}
+}
+
 // Goroutines leak if all of them still wait at the end and their waits began gradually.
 func TestLeaks(t *testing.T) {
 	place := &contention.Stack{Frames: []contention.Frame{{Func: "main.deliver", File: "main.go", Line: 7}}}
