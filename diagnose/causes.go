@@ -989,7 +989,8 @@ func (d *diagnosis) ofFile(c *cause) bool {
 
 // mergeBeside adds to a limit, what is done once, or what is outside, the smaller time in which
 // processors were idle because some of the goroutines that wait for it ran, and no others, if two
-// or more of these waited on average: without that wait, another one would have run beside them.
+// or more of these waited on average: without that wait, another one would have run beside them. What
+// is done once ran for the smaller time if it also waits.
 func (d *diagnosis) mergeBeside() {
 	for _, wait := range d.causes {
 		switch wait.kind {
@@ -997,12 +998,13 @@ func (d *diagnosis) mergeBeside() {
 		default:
 			continue
 		}
-		waiters := map[string]bool{}
+		waiters, waits := map[string]bool{}, map[string]bool{}
 		if l := d.limitAt[wait.place]; wait.kind == Limit && l != nil && d.waitedAt(l.place) >= 2 {
 			waiters[d.called(l.waiters)] = true
 		}
 		many := d.atATime(wait) >= 2
 		for r := range d.rowsOf(wait) {
+			waits[d.called(r.Group)] = true
 			if many {
 				waiters[d.called(r.Group)] = true
 			}
@@ -1011,7 +1013,7 @@ func (d *diagnosis) mergeBeside() {
 			}
 		}
 		for _, c := range d.causes {
-			if c.kind == Serial && waiters[c.name] && c.lost < wait.lost/3 {
+			if (c.kind == Serial && waiters[c.name] || c.kind == once && c != wait && waits[c.name]) && c.lost < wait.lost/3 {
 				wait.take(c)
 			}
 		}

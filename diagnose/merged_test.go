@@ -151,6 +151,25 @@ func TestStartingTinyGoroutinesIsOneFinding(t *testing.T) {
 	}
 }
 
+// What is done once sleeps for most of the time, and runs for some: that is one cause.
+func TestSleepOfWhatIsDoneOnce(t *testing.T) {
+	const ms = time.Millisecond
+	at := func(fn string) timeline.Place { return timeline.Place{Func: fn, File: "main.go", Line: 3} }
+	for group, want := range map[string]int{"main.load": 1, "main.tick": 2} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Outside, Group: group, Wait: "sleep", Site: at("main.fetch"), Beside: ledger.None, Time: 1400 * ms, Count: 9},
+			{Category: ledger.Code, Group: "main.load", Site: at("main.load"), Time: 300 * ms, Count: 9},
+			{Category: ledger.Idle, Group: "main.get", Wait: "once", Site: at("main.get"), Waker: "main.load", Beside: "main.load", Time: 300 * ms, Count: 9},
+		}}
+		if err := l.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		if f := diagnose.New(diagnose.Results{Ledger: l}).Findings; len(f) != want || f[0].Kind != diagnose.Sleep {
+			t.Errorf("%s sleeps: %+v", group, f)
+		}
+	}
+}
+
 // Goroutines leak if all of them still wait at the end and their waits began gradually.
 func TestLeaks(t *testing.T) {
 	place := &contention.Stack{Frames: []contention.Frame{{Func: "main.deliver", File: "main.go", Line: 7}}}
