@@ -1556,7 +1556,9 @@ func (d *diagnosis) hot(group string) (p timeline.Place, callers []timeline.Plac
 	most := time.Duration(0)
 	for _, i := range d.ranAt(group) {
 		r := &d.l.Rows[i]
-		most = max(most, r.Time)
+		if r.Site.Func != "" {
+			most = max(most, r.Time)
+		}
 		if d.ownModule(r.Site) && r.Time >= most/2 {
 			return r.Site, r.Callers
 		}
