@@ -66,11 +66,14 @@ func TestPlaceSeenOnce(t *testing.T) {
 // line of the program that called the library.
 func TestPlaceOfTimeThatEndedWithItsGoroutine(t *testing.T) {
 	at := func(fn string, line int) timeline.Place { return timeline.Place{Func: fn, File: "main.go", Line: line} }
+	find := func(line int) timeline.Place {
+		return timeline.Place{Func: "example.com/flate.find", File: "/go/pkg/mod/example.com/flate@v1.2.3/find.go", Line: line}
+	}
 	call := at("main.compress", 40)
 	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
 		{Category: ledger.Code, Group: "main.compress", Time: 900 * time.Millisecond, Count: 90},
-		{Category: ledger.Code, Group: "main.compress", Site: at("example.com/flate.find", 7), Callers: []timeline.Place{call}, Time: 700 * time.Millisecond, Count: 70},
-		{Category: ledger.Code, Group: "main.compress", Site: at("example.com/flate.find", 8), Callers: []timeline.Place{call}, Time: 390 * time.Millisecond, Count: 70},
+		{Category: ledger.Code, Group: "main.compress", Site: find(7), Callers: []timeline.Place{call}, Time: 700 * time.Millisecond, Count: 70},
+		{Category: ledger.Code, Group: "main.compress", Site: find(8), Callers: []timeline.Place{call}, Time: 390 * time.Millisecond, Count: 70},
 		{Category: ledger.Code, Group: "main.compress", Site: at("main.compress", 44), Time: 10 * time.Millisecond, Count: 2},
 	}}
 	if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; len(f.Where) == 0 || f.Where[0] != call || strings.Contains(f.Advice, "no line") {
