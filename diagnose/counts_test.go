@@ -336,6 +336,32 @@ func TestCodeBeforeSystemCallsIsNotSpinning(t *testing.T) {
 	}
 }
 
+// A bound that allows for more than what was lost says little about that.
+func TestBoundOfSmallLosses(t *testing.T) {
+	at := timeline.Place{Func: "main.work", File: "/src/main.go", Line: 7}
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		waits int64
+		idle  time.Duration // of the collector, on processors that had nothing else to do
+		basis string
+	}{
+		{100, 100 * ms, "the capacity without"},
+		{80_000, 100 * ms, "1.04 times as fast without these waits; more because waiting and waking take running time, too"},
+		{100, 900 * ms, "1.04 times as fast without this; more if the program then uses the processors that only the collector used"},
+	} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Slices: 200_000, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.work", Site: at, Time: 1920*ms - tt.idle, Count: 200_000},
+			{Category: ledger.GCWorker, Group: "GC (idle)", Time: tt.idle, Count: 9},
+			{Category: ledger.Idle, Group: "main.work", Site: at, Wait: "chan-receive", Beside: ledger.Several, Time: 80 * ms, Count: tt.waits},
+		}}
+		v := diagnose.New(diagnose.Results{Ledger: l})
+		i := slices.IndexFunc(v.Findings, func(f verdict.Finding) bool { return f.Kind == diagnose.Starved })
+		if i < 0 || !strings.HasPrefix(v.Findings[i].Basis, tt.basis) {
+			t.Errorf("%d waits, %v: %+v", tt.waits, tt.idle, v.Findings)
+		}
+	}
+}
+
 // Rows as in traces of public modules. Each was reported as something else before.
 func TestRowsOfPublicModules(t *testing.T) {
 	place := func(fn string) timeline.Place { return timeline.Place{Func: fn, File: "/src/main.go", Line: 7} }

@@ -349,10 +349,11 @@ func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
 		without(f, "these waits", "if C code then runs at the same time, which takes no processor for long")
 		return
 	}
-	rest, basis := d.l.Capacity-c.lost, boundBasis
+	rest, basis, unused := d.l.Capacity-c.lost, boundBasis, time.Duration(0)
 	if c.kind != Tracing && c.kind != Runtime { // these offer the collector's processors no work
-		rest -= d.idleCollector()
+		unused = d.idleCollector()
 	}
+	rest -= unused
 	if less, calls := d.overlapped(c); less > 0 && rest-less > c.lost/2 {
 		without(f, "these waits", "if goroutines then run at the same time")
 		return
@@ -375,8 +376,11 @@ func (d *diagnosis) bound(f *verdict.Finding, c *cause) {
 	if saved <= rest/100 {
 		saved = 0
 	}
-	if saved > rest/2 || saved > 0 && f.Kind == Lock {
+	if saved > min(rest/2, c.lost) || saved > 0 && f.Kind == Lock {
 		without(f, "these waits", "because waiting and waking take running time, too")
+		return
+	} else if unused > 2*c.lost && basis == boundBasis {
+		without(f, "this", "if the program then uses the processors that only the collector used")
 		return
 	}
 	f.Gain, f.Basis = float64(d.l.Capacity)/float64(rest-saved), basis
