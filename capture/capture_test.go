@@ -926,7 +926,7 @@ func TestPages(t *testing.T) {
 		c.ServeHTTP(w, r)
 		return w
 	}
-	if w := ask("GET", "", "*/*"); w.Code != 200 || !strings.HasPrefix(w.Body.String(), "0 captures stored") {
+	if w := ask("GET", "", "*/*"); w.Code != 200 || !strings.HasPrefix(w.Body.String(), "Since the start: 0 captures stored, 0 triggers suppressed (at most one in 1h0m0s), 0 failed\n") {
 		t.Errorf("empty: %d %s", w.Code, w.Body)
 	}
 	if w := ask("POST", "?reason=%3Cb%3Etry", ""); w.Code != http.StatusAccepted {

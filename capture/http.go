@@ -113,7 +113,7 @@ func (c *Capturer) serveList(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	stats := c.Stats()
-	state := fmt.Sprintf("%s stored, %s suppressed (one in %v), %d failed", format.Plural(stats.Captured, "capture", "captures"),
+	state := fmt.Sprintf("Since the start: %s stored, %s suppressed (at most one in %v), %d failed", format.Plural(stats.Captured, "capture", "captures"),
 		format.Plural(stats.Suppressed, "trigger", "triggers"), c.opt.Every, stats.Failed)
 	if stats.LastError != nil {
 		state += ", the last one: " + format.Clean(stats.LastError.Error())
