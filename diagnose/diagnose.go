@@ -199,8 +199,10 @@ func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 		return f.Lost + d.ran[c.name].code
 	case f.Kind == Tiny && slices.ContainsFunc(f.Where, d.own) && (f.Share >= 0.1 || d.tiny[c.name] && d.mostAreTiny(f.Lost)) && f.Lost+sum(d.ranTiny()) >= d.of[ledger.Outside]:
 		return 1<<62 + f.Lost
-	case c.queue, c.spun:
+	case c.queue:
 		return f.Lost + d.l.Capacity/5
+	case c.spun:
+		return f.Lost + min(2*f.Lost, d.l.Capacity/5)
 	case f.Kind == Switching && c.kind == Switching:
 		if f.Lost+d.at[visited{ledger.Code, c.place}].time >= d.l.Capacity/8 {
 			return 1 << 61
