@@ -45,6 +45,11 @@ func TestCapturesAreGuarded(t *testing.T) {
 		}
 	}
 	w = httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/debug/capture?token=0123456789abcdef", nil))
+	if want := "metrics, captures; the index"; w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), want) {
+		t.Errorf("a misspelled path: %d %s, want %q", w.Code, w.Body, want)
+	}
+	w = httptest.NewRecorder()
 	Handler(Options{AllowRemote: true}).ServeHTTP(w, httptest.NewRequest("GET", "/debug/captures", nil))
 	if w.Code != http.StatusNotFound {
 		t.Errorf("without captures: %d", w.Code)

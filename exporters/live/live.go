@@ -243,7 +243,11 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	i := slices.IndexFunc(endpoints, func(e *endpoint) bool { return e.name == name })
 	if i < 0 {
-		return &problem{status: http.StatusNotFound, text: fmt.Sprintf("there is no %q here: there are %s; the index page is at the mount point, with a slash at the end", name, endpointNames())}
+		names := endpointNames()
+		if h.opt.Captures != nil {
+			names += ", captures"
+		}
+		return &problem{status: http.StatusNotFound, text: fmt.Sprintf("there is no %q here: there are %s; the index page is at the mount point, with a slash at the end", name, names)}
 	}
 	return h.serveEndpoint(w, r, endpoints[i])
 }
