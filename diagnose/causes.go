@@ -461,7 +461,7 @@ func (d *diagnosis) mergeSame() {
 func (d *diagnosis) mergeSteps() {
 	for _, c := range d.causes {
 		for _, tests := range d.causes { // package testing waits for those that wait
-			if c.kind == Imbalance && d.own(c.place) && tests.kind == Imbalance && tests.name == c.name && !d.own(tests.place) {
+			if c.kind == Imbalance && tests.kind == Imbalance && tests.name == c.name && !d.own(tests.place) && c != tests && (d.own(c.place) || c.lost >= tests.lost) {
 				c.take(tests)
 			}
 		}

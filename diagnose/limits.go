@@ -38,6 +38,7 @@ const (
 	semaphores  limitSort = iota + 1 // golang.org/x/sync/semaphore, SetLimit, a channel that one group fills and empties
 	databases                        // SetMaxOpenConns
 	connections                      // MaxConnsPerHost
+	tests                            // of package testing in parallel
 	tokens                           // goroutines of one group wait for each other at a channel or a sync.Cond
 	workers                          // a channel: goroutines of one group wait until those of another receive what they send
 )
@@ -75,6 +76,8 @@ func (d *diagnosis) findLimits() {
 			}
 			sort = connections
 		case p.Flags&contention.Closer != 0: // what they wait for is done once
+		case calls(p.Waiter.Stack, "testing.(*T).Parallel"):
+			sort = tests
 		case p.Kind == contention.SemaphoreKind:
 			sort = semaphores
 		case p.Kind != contention.ChanSendKind && p.Kind != contention.ChanReceiveKind && p.Kind != contention.SelectKind && p.Kind != contention.CondKind:
@@ -496,6 +499,9 @@ func (d *diagnosis) limited(f *verdict.Finding, c *cause, at, lost string) {
 	case connections:
 		what = "The limit of the connections to a host, waited for at " + at + ","
 		f.Advice = "Raise it (MaxConnsPerHost) if the other side can bear it."
+	case tests:
+		what = "The limit of tests that run in parallel, waited for at " + at + ","
+		f.Advice = "Raise it (go test -parallel): by default it is GOMAXPROCS, also for tests that only wait."
 	case tokens:
 		what = fmt.Sprintf("Goroutines of %s wait for one another at %s, which", format.Func(l.waiters), at)
 		if len(c.inside) == 0 {
