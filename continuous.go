@@ -68,10 +68,11 @@ type ContinuousOptions struct {
 // bursts, and about ten times the burst that is being read.
 // "go run ./benchmarks/live" measures both.
 //
-// During a burst, /debug/pprof/trace and other callers of trace.Start get an error; a
-// bottle.Recorder may run at the same time. While other code is tracing, no burst takes place, and
-// Live.MissedBursts counts them. A call of trace.Stop by other code only ends the burst
-// early.
+// During a burst, /debug/pprof/trace and other callers of trace.Start get an error. Beside a
+// bottle.Recorder, which ends a generation of the trace in one of ten bursts, they do so for up to a
+// second after such a burst, until it is certain that trace.Stop would not end a trace of other code.
+// While other code is tracing, no burst takes place, and Live.MissedBursts counts them. A call of
+// trace.Stop by other code only ends the burst early.
 //
 // If an observer or a grouping panics, the analysis logs that (package log) and starts anew after
 // one second, then two, four, and so on; after the tenth panic it ends.

@@ -159,6 +159,7 @@ type tap struct {
 	closed bool
 	bytes  int64
 	ended  time.Time // time at which the last generation ended, unless more data was written since
+	later  time.Time // time at which more data was written, although a generation had ended
 }
 
 // writer is the tracer's only reference to a tap: it is garbage once the trace has ended.
@@ -190,7 +191,7 @@ func (t *tap) Write(p []byte) (int, error) {
 	case len(p) == 1 && p[0] == endOfGeneration:
 		t.ended = now
 	case !t.ended.IsZero() && now.Sub(t.ended) > rest:
-		t.ended = time.Time{}
+		t.ended, t.later = time.Time{}, now
 	}
 	before := t.bytes
 	t.bytes += int64(len(p))
@@ -208,11 +209,12 @@ func (t *tap) close() int64 {
 	return t.bytes
 }
 
-// goesOn reports whether the trace is known to be running.
-func (t *tap) goesOn() bool {
+// goesOn reports whether the trace is known to be running, or to have run since a time. In between,
+// the next generation may have ended.
+func (t *tap) goesOn(since time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.ended.IsZero()
+	return t.ended.IsZero() || t.later.After(since)
 }
 
 // patience is how long a tap waits for a sign that its trace is running. The tracer writes a
@@ -222,9 +224,9 @@ const patience = 2 * time.Second
 // stop ends the trace, unless other code has. If other code stops this trace and starts another one
 // at the same instant, stop may end that one, because runtime/trace cannot stop a specific trace.
 func (t *tap) stop(quit <-chan struct{}) {
-	patient := time.After(patience)
+	began, patient := time.Now(), time.After(patience)
 	for trace.IsEnabled() && t.writer.Value() != nil {
-		if t.goesOn() {
+		if t.goesOn(began) {
 			trace.Stop()
 			return
 		}

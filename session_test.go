@@ -2,6 +2,7 @@ package bottleneck
 
 import (
 	"bytes"
+	"runtime"
 	"runtime/trace"
 	"slices"
 	"strings"
@@ -50,6 +51,32 @@ func TestEstimatedTimeIsInTheWarnings(t *testing.T) {
 		if got := l.estimate(&sample{bursts: 2, gaps: 1, seen: time.Second, stands: stands}); !strings.Contains(got, want) {
 			t.Errorf("%g: %q, want %q", stands, got, want)
 		}
+	}
+}
+
+// TestStopSeesEachGeneration: a burst in which a generation ended is stopped once the tracer has
+// written the next one, without a garbage collection.
+func TestStopSeesEachGeneration(t *testing.T) {
+	b, err := newTap(timeline.NewStream(timeline.StreamOptions{}), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func() { b.Write([]byte{1, 2}); b.Write([]byte{52}) }
+	write()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	stopped := make(chan struct{})
+	go func() { b.stop(nil); close(stopped) }()
+	for waiting := true; waiting; {
+		select {
+		case <-stopped:
+			waiting = false
+		case <-time.After(2 * rest):
+			write()
+		}
+	}
+	if runtime.ReadMemStats(&after); after.NumForcedGC != before.NumForcedGC || trace.IsEnabled() {
+		t.Errorf("%d collections, tracing: %v", after.NumForcedGC-before.NumForcedGC, trace.IsEnabled())
 	}
 }
 

@@ -325,9 +325,9 @@ func TestURLErrors(t *testing.T) {
 	gone.Close()
 	for _, tt := range []struct{ url, want string }{
 		{s.URL + "/nowhere", "the server answers 404 Not Found: 404 page not found\n"},
-		{s.URL + "/page", "an HTML page, not a trace; net/http/pprof serves traces at /debug/pprof/trace?seconds=5\n"},
+		{s.URL + "/page", "an HTML page, not a trace; net/http/pprof serves traces at /debug/pprof/trace?seconds=5, and exporters/live at trace, below its index\n"},
 		{s.URL + "/hidden-page", "it is an HTML or XML page\n"},
-		{s.URL + "/busy", "500 Internal Server Error: Could not enable tracing: tracing is\uFFFD[31m already enabled\n"},
+		{s.URL + "/busy", "500 Internal Server Error: Could not enable tracing: tracing is\uFFFD[31m already enabled; another trace of that program is being taken: try again\n"},
 		{s.URL + "/empty", "it is empty"},
 		{gone.URL + "/", "connection refused"},
 		{"http://name.invalid/", "name.invalid"},

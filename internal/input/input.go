@@ -353,6 +353,9 @@ func explanation(body io.Reader, media string) string {
 	if line = strings.TrimSpace(line); line == "" {
 		return ""
 	}
+	if strings.HasPrefix(line, "Could not enable tracing") { // of net/http/pprof
+		line += "; another trace of that program is being taken: try again"
+	}
 	return ": " + line
 }
 
@@ -361,7 +364,7 @@ func hint(u *url.URL) string {
 	if strings.Contains(u.Path, "trace") {
 		return ""
 	}
-	return "; net/http/pprof serves traces at /debug/pprof/trace?seconds=5"
+	return "; net/http/pprof serves traces at /debug/pprof/trace?seconds=5, and exporters/live at trace, below its index"
 }
 
 // urlError puts the URL, without its password, once before the error.
