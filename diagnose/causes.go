@@ -904,7 +904,7 @@ func (d *diagnosis) mergeUnder() {
 					lock.take(c)
 				}
 			case row != nil && row.Waited*time.Duration(d.l.Procs) < c.lost: // others waited for another lock
-			case c.kind == Starved: // others wait for the lock
+			case c.kind == Starved, c.kind == Limit: // others wait for the lock
 				lock.takeIf(c, d.l, func(r *ledger.Row) bool { return r.Locked > r.Time/2 })
 			case d.forRequests(c) && (d.mostlyLocked(c) || row != nil && row.Lock.Contended > d.l.Wall*9/10): // clients that wait for the lock send none
 				lock.take(c)
@@ -1282,6 +1282,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Runtime}, true
 	}
 	ran := d.called(r.Beside)
+	alone := r.Beside == r.Waker && r.Time > time.Duration(r.Count)*longCall // who starts goroutines had more to do
 	switch w := r.Wait; {
 	case isLock(w) && d.paced(d.find(r.Site), ran):
 		return key{kind: Serial, name: ran}, true
@@ -1297,7 +1298,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Limit, place: r.Site}, true
 	case w == timeline.WaitYield.String():
 		return key{kind: Switching, place: r.Site}, true
-	case w == timeline.WaitCreated.String() && d.starters[r.Waker] != (timeline.Place{}) && !d.tiny[r.Group] && d.past(d.limitAt[d.starters[r.Waker]], r.Group):
+	case w == timeline.WaitCreated.String() && d.starters[r.Waker] != (timeline.Place{}) && !d.tiny[r.Group] && d.past(d.limitAt[d.starters[r.Waker]], r.Group) && !alone:
 		return key{kind: Limit, place: d.starters[r.Waker]}, true
 	case w == timeline.WaitCreated.String() && d.short[r.Group] && d.forProgram(r) && r.Category != ledger.Outside && (r.Category != ledger.Idle || r.Time < time.Duration(r.Count)*longCall):
 		return key{kind: Tiny, name: r.Group}, true
@@ -1322,7 +1323,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	case r.Category == ledger.Outside:
 		return key{kind: Timer, place: d.behalfOf(r)}, true
 	case w == timeline.WaitCreated.String():
-		if site, ok := d.limits[r.Waker]; ok && !d.joined[site] && symbol.Enclosing(site.Func) == symbol.Enclosing(r.Site.Func) {
+		if site, ok := d.limits[r.Waker]; ok && !alone && !d.joined[site] && symbol.Enclosing(site.Func) == symbol.Enclosing(r.Site.Func) {
 			return key{kind: Limit, place: site}, true
 		}
 	}

@@ -269,11 +269,11 @@ func (d *diagnosis) allLimits() []*limit {
 	})
 }
 
-// mergePast adds to a semaphore the processors that were idle because one of the goroutines past it
-// ran, and no others, if a goroutine waited for the semaphore nearly all of the time.
+// mergePast adds to a limit the processors that were idle because one of the goroutines past it
+// ran, and no others, if a goroutine waited for the limit nearly all of the time.
 func (d *diagnosis) mergePast() {
 	for _, l := range d.allLimits() {
-		if l.sort != semaphores || d.waitedAt(l.place) < 0.9 {
+		if l.sort == workers || d.waitedAt(l.place) < 0.9 {
 			continue
 		}
 		for _, c := range d.causes {

@@ -151,6 +151,47 @@ func TestStartingTinyGoroutinesIsOneFinding(t *testing.T) {
 	}
 }
 
+// Who starts goroutines past a limit may run alone before it starts them, which is not the limit.
+// Goroutines wait for a limit because those past it wait for a lock, which is the lock, or because one
+// of them runs alone, which is the limit.
+func TestLimitOrWhatIsBesideIt(t *testing.T) {
+	const ms = time.Millisecond
+	starts, lock, query := placeOf("main.main", 60), &contention.Lock{ID: 1}, placeOf("main.query", 3)
+	created := func(count int64) ledger.Row {
+		return ledger.Row{Category: ledger.Idle, Group: "main.main.func1", Wait: "created", Site: starts, Waker: "main.main", Beside: "main.main", Time: 600 * ms, Count: count}
+	}
+	waits := func(group, kind string, at *contention.Stack) contention.Wait {
+		party := contention.Party{Group: group, Stack: at}
+		return contention.Wait{Kind: kind, Lock: lock, Waiter: party, Owner: party, Contentions: 9, Waited: 3 * time.Second, Blamed: 3 * time.Second}
+	}
+	past := ledger.Row{Category: ledger.Idle, Group: "main.main", Wait: "semaphore", Site: starts, Beside: ledger.None, Time: 100 * ms, Count: 9, Locked: 100 * ms}
+	for _, tt := range []struct {
+		name  string
+		rows  []ledger.Row
+		waits contention.Wait
+		kinds []string
+	}{
+		{"ran alone", []ledger.Row{created(3), past}, contention.Wait{}, []string{diagnose.Serial, diagnose.Limit}},
+		{"starts them at once", []ledger.Row{created(30_000), past}, contention.Wait{}, []string{diagnose.Limit}},
+		{"wait for a lock", []ledger.Row{{Category: ledger.Idle, Group: "main.add", Wait: "mutex", Site: query, Waker: "main.add", WakerSite: query, Beside: ledger.None, Time: 500 * ms, Count: 9}, past},
+			waits("main.add", contention.MutexKind, stackOf("main.query", 3)), []string{diagnose.Lock}},
+		{"one connection", []ledger.Row{{Category: ledger.Idle, Group: "main.other", Wait: "waitgroup", Site: starts, Waker: "main.ask", Beside: "main.ask", Time: 600 * ms, Count: 9}},
+			waits("main.ask", contention.SelectKind, stackOf("database/sql.(*DB).conn", 1, "main.query", 3)), []string{diagnose.Limit}},
+	} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: append(tt.rows, ledger.Row{Category: ledger.Code, Group: "main.ask", Site: query, Time: 1300 * ms, Count: 9})}
+		p := &contention.Profile{Duration: time.Second, Locks: []*contention.Lock{lock}, Waits: []contention.Wait{tt.waits}, Pairs: []contention.Wait{tt.waits}}
+		var kinds []string
+		for _, f := range diagnose.New(diagnose.Results{Ledger: l, Contention: p}).Findings {
+			if f.Kind != diagnose.CannotTell && f.Kind != diagnose.Saturated {
+				kinds = append(kinds, f.Kind)
+			}
+		}
+		if !slices.Equal(kinds, tt.kinds) {
+			t.Errorf("%s: %q", tt.name, kinds)
+		}
+	}
+}
+
 // What is done once sleeps for most of the time, and runs for some: that is one cause.
 func TestSleepOfWhatIsDoneOnce(t *testing.T) {
 	const ms = time.Millisecond

@@ -1508,7 +1508,7 @@ func (d *diagnosis) runsAt(lock timeline.Place) (sum visits) {
 // without adds that a repair can gain more than what was lost here, so the gain is not a bound.
 func without(f *verdict.Finding, what, more string) {
 	if f.Gain > 0 {
-		f.Basis = fmt.Sprintf("%s times as fast without %s; more %s", format.Number(f.Gain), what, more)
+		f.Basis = fmt.Sprintf("%s times as fast without %s%s; more %s", format.Number(f.Gain), what, f.Half(), more)
 		f.Gain = 0
 	}
 }

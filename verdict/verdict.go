@@ -99,18 +99,21 @@ func (v *Verdict) Head() string {
 	return s
 }
 
-// Bound returns what the program would gain without the finding, or why that is unknown. If nearly
-// all is lost, it says what half of that is worth: a timer that sets the pace may be shortened, but
-// seldom to nothing.
+// Bound returns what the program would gain without the finding, or why that is unknown.
 func (f *Finding) Bound() string {
-	if f.Gain <= 0 {
-		return f.Basis
+	if f.Gain > 0 {
+		return "at best " + format.Number(f.Gain) + " times as fast" + f.Half()
 	}
-	best := "at best " + format.Number(f.Gain) + " times as fast"
-	if f.Gain >= 10 {
-		best += " (" + format.Number(2*f.Gain/(f.Gain+1)) + " times if half of that loss remains)"
+	return f.Basis
+}
+
+// Half returns what half of the loss is worth, in parentheses, if nearly all was lost; else "". A
+// timer that sets the pace may be shortened, but seldom to nothing.
+func (f *Finding) Half() string {
+	if f.Gain < 10 {
+		return ""
 	}
-	return best
+	return " (" + format.Number(2*f.Gain/(f.Gain+1)) + " times if half of that loss remains)"
 }
 
 // CheckValid returns an error if the verdict contradicts itself. Nil is valid.
