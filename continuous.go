@@ -64,9 +64,8 @@ type ContinuousOptions struct {
 // most an eighth of the time.
 //
 // Memory does not grow with time: it consists of the windows that are kept (a few MB, with 300
-// groups of goroutines 50 MB; see Keep and MaxGroups), the data that waits to be read, usually a few
-// bursts, and about ten times the burst that is being read.
-// "go run ./benchmarks/live" measures both.
+// groups 50 MB), the data that waits to be read, usually a few bursts, and about ten times the
+// burst that is being read. "go run ./benchmarks/live" measures both.
 //
 // During a burst, /debug/pprof/trace and other callers of trace.Start get an error. Beside a
 // bottle.Recorder, which ends a generation of the trace in one of ten bursts, they do so for up to a

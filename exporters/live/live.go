@@ -243,11 +243,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	i := slices.IndexFunc(endpoints, func(e *endpoint) bool { return e.name == name })
 	if i < 0 {
-		names := endpointNames()
-		if h.opt.Captures != nil {
-			names += ", captures"
-		}
-		return &problem{status: http.StatusNotFound, text: fmt.Sprintf("there is no %q here: there are %s; the index page is at the mount point, with a slash at the end", name, names)}
+		return &problem{status: http.StatusNotFound, text: fmt.Sprintf("there is no %q here: there are %s; the index page is at the mount point, with a slash at the end", name, h.paths())}
 	}
 	return h.serveEndpoint(w, r, endpoints[i])
 }
@@ -263,10 +259,13 @@ func (h *handler) addSlash(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func endpointNames() string {
+func (h *handler) paths() string {
 	var names []string
 	for _, e := range endpoints {
 		names = append(names, e.name)
+	}
+	if h.opt.Captures != nil {
+		names = append(names, "captures")
 	}
 	return strings.Join(names, ", ")
 }

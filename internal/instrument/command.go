@@ -382,12 +382,12 @@ func (b *build) replaceMains(replace map[string]string) error {
 	}
 	for _, pkg := range b.packages { // go list rejects PACKAGE@VERSION
 		if strings.Contains(pkg, "@") && !gobuild.IsLocalImport(pkg) && !filepath.IsAbs(pkg) {
-			return inCache(pkg)
+			return fmt.Errorf(inCache, pkg)
 		}
 	}
 	for _, dir := range dirs {
 		if b.inModuleCache(dir) {
-			return inCache("in " + dir)
+			return fmt.Errorf(inCache, "in "+dir)
 		}
 		replace[filepath.Join(dir, mainFile)] = source
 	}
@@ -397,9 +397,7 @@ func (b *build) replaceMains(replace map[string]string) error {
 	return nil
 }
 
-func inCache(pkg string) error {
-	return fmt.Errorf("the main package %s is in the module cache, where the go command allows no overlay: build it in a checkout of its module", pkg)
-}
+const inCache = "the main package %s is in the module cache, where the go command allows no overlay: build it in a checkout of its module"
 
 // inModuleCache reports whether a directory is in the module cache, where the go command allows no
 // overlay.
