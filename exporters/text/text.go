@@ -1,5 +1,5 @@
-// Package text writes bottle graphs for terminals and files: the use of the capacity, a bottle of
-// block characters and a table ([Write]), or comma-separated values ([TableCSV]).
+// Package text writes results for terminals and files: bottle graphs ([Write]), verdicts ([Verdict]),
+// contention, tasks, paths and speedup stacks; a table also as comma-separated values ([TableCSV]).
 //
 // This program shows a saved graph in the terminal:
 //
