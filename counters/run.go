@@ -57,7 +57,7 @@ import (
 )
 
 // ErrNoTrace is the error of a run whose program took no execution trace.
-var ErrNoTrace = errors.New("counters: the program wrote no execution trace: call counters.FromEnvironment at the beginning of its main, or give the URL of its trace")
+var ErrNoTrace = errors.New(`counters: the program wrote no execution trace: build it with "bottleneck instrument -- go build", call counters.FromEnvironment at the beginning of its main, or give the URL of its trace`)
 
 // Run starts a command, counts the events of its threads from its first instruction on, and writes
 // the counts and the program's execution trace as an archive, which package counters/quanta reads.
@@ -251,6 +251,7 @@ const TraceVariable = "BOTTLENECK_TRACE"
 //	func main() {
 //		defer counters.FromEnvironment()()
 //
+// A program built with "bottleneck instrument" needs no such call: it does nothing there.
 // The returned function ends the trace. Without the variable, FromEnvironment does nothing. A program
 // that ends by os.Exit or a signal leaves a truncated trace, which may lack the last second.
 func FromEnvironment() (stop func()) {

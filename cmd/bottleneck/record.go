@@ -53,11 +53,12 @@ exit status is then 1.
 
 Record also runs a program and counts events on its threads from the first
 instruction on. The file is then an archive of the program's execution trace and
-the counters, for "bottleneck report". The program must record the trace: it
-calls counters.FromEnvironment at the beginning of main, or serves the trace,
-see -trace-url. Events that the machine cannot count are listed with the reason.
-The exit status is that of the program if it is not 0. An interrupt goes to the
-program, and its recording is kept.`, func(ctx context.Context, std stdio, args []string) error {
+the counters, for "bottleneck report". The program must record the trace: it was
+built with "bottleneck instrument -- go build", calls counters.FromEnvironment
+at the beginning of main, or serves the trace, see -trace-url. Events that the
+machine cannot count are listed with the reason. The exit status is that of the
+program if it is not 0. An interrupt goes to the program, and its recording is
+kept.`, func(ctx context.Context, std stdio, args []string) error {
 		if std.dash >= 0 {
 			return f.runProgram(ctx, std, args[:std.dash], args[std.dash:])
 		}
@@ -80,7 +81,8 @@ program, and its recording is kept.`, func(ctx context.Context, std stdio, args 
 	fs.DurationVar(&f.period, "period", time.Millisecond, "of a program: read the counters of running threads every `DURATION`")
 	c.Example = `  bottleneck record -o service.trace http://localhost:6060/debug/bottleneck/
   bottleneck record -seconds 10 -o slow.trace http://localhost:6060/debug/pprof/
-  bottleneck record -counters cycles,instructions,faults -o FILE -- PROGRAM`
+  bottleneck instrument -- go build -o program ./cmd/program &&
+          bottleneck record -counters cycles,faults -o a.zip -- ./program`
 	a.urls(c)
 	return c
 }

@@ -247,7 +247,7 @@ func TestRecordProgram(t *testing.T) {
 	}
 	t.Setenv("BOTTLENECK_TEST_RECORDED", "silent")
 	args[4] = at("c.zip")
-	if r := bottleneck(args...); r.status != exitFailure || !strings.Contains(r.err, "no execution trace: call counters.FromEnvironment") {
+	if r := bottleneck(args...); r.status != exitFailure || !strings.Contains(r.err, "no execution trace: build it with") {
 		t.Errorf("status %d: %s", r.status, r.err)
 	}
 	if _, err := os.Stat(args[4]); err == nil {

@@ -21,6 +21,8 @@ import (
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/internal/instrument"
 	"github.com/bottleneck-go/bottleneck/internal/mutexprofile"
 	"github.com/bottleneck-go/bottleneck/internal/testenv"
@@ -341,7 +343,7 @@ func TestEnds(t *testing.T) {
 	exe := buildApp(t)
 	ends := map[string]string{"exit": "exit status 3", "panic": "exit status 2", "fatal": "exit status 1", "unlock": "exit status 2"}
 	if runtime.GOOS != "windows" { // which has no signals
-		maps.Copy(ends, map[string]string{"exec": "exit status 3", "hang": "signal: terminated", "handle": "exit status 4"})
+		maps.Copy(ends, map[string]string{"exec": "exit status 3", "hang": "signal: terminated", "handle": "exit status 4", "print": "signal: broken pipe"})
 	}
 	for how, want := range ends {
 		t.Run(how, func(t *testing.T) {
@@ -361,8 +363,11 @@ func TestEnds(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if how == "hang" || how == "handle" {
+			switch how {
+			case "hang", "handle":
 				cmd.Process.Signal(syscall.SIGTERM)
+			case "print":
+				stdout.Close()
 			}
 			if err := cmd.Wait(); fmt.Sprint(err) != want {
 				t.Errorf("%v, want %s", err, want)
@@ -380,6 +385,25 @@ func TestEnds(t *testing.T) {
 			profiles := recordedProfiles()
 			checkSums(t, out, analyze(t, traces[0], profiles).Contention, profiles)
 		})
+	}
+}
+
+// TestCounted: the same program can be recorded with its counters.
+func TestCounted(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.zip")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = counters.Run(t.Context(), exec.Command(buildApp(t), "exit"), f, counters.Options{})
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 3 {
+		t.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if rec, err := quanta.ReadFile(t.Context(), name, quanta.Options{}); err != nil || rec.Len() == 0 {
+		t.Error(rec, err)
 	}
 }
 

@@ -64,6 +64,9 @@ var edits = []edit{
 		"\tif bottleneckPanic != nil { bottleneckPanic() }; if traceEnabled() {\n\t\ttraceAdvance(false)\n"},
 	{"runtime/panic.go", "func fatal(s string) {\n",
 		"func fatal(s string) { if gp := getg(); bottleneckPanic != nil && gp == gp.m.curg && gp.m.locks == 0 { bottleneckPanic() }\n"},
+	// What it prints has no reader any more, and it does not handle that.
+	{"runtime/signal_unix.go", "\tsystemstack(sigpipe)\n",
+		"\tif bottleneckPanic != nil && !signal_ignored(_SIGPIPE) && atomic.Load(&sig.wanted[_SIGPIPE/32])&(1<<(_SIGPIPE&31)) == 0 { bottleneckPanic() }; systemstack(sigpipe)\n"},
 	// Its process begins another program, which the timer of CPU samples would kill.
 	{"runtime/proc.go", "\t// Prevent thread creation during exec.\n",
 		"\tif bottleneckPanic != nil { bottleneckPanic() } // Prevent thread creation during exec.\n"},

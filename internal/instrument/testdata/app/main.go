@@ -214,6 +214,10 @@ func main() {
 		panic("no signal came")
 	case "hang":
 		time.Sleep(time.Minute)
+	case "print": // until a reader of the output is gone
+		for {
+			os.Stdout.WriteString("more\n")
+		}
 	case "handle":
 		<-signals
 		os.Exit(4)
