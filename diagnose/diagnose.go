@@ -36,7 +36,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -195,7 +194,7 @@ func ratio(a, b time.Duration) float64 {
 // What package testing and the tracer do comes last.
 func (d *diagnosis) weight(f *verdict.Finding, c *cause) time.Duration {
 	switch {
-	case c.kind == pieces && !d.mostRanIn(c.name):
+	case c.kind == pieces && d.ran[c.name].code < d.of[ledger.Code]/2:
 		return f.Lost + d.ran[c.name].code
 	case f.Kind == Tiny && slices.ContainsFunc(f.Where, d.own) && (f.Share >= 0.1 || d.tiny[c.name] && d.mostAreTiny(f.Lost)) && f.Lost+sum(d.ranTiny()) >= d.of[ledger.Outside]:
 		return 1<<62 + f.Lost
@@ -347,11 +346,6 @@ func (d *diagnosis) little() time.Duration { return d.l.Capacity / 8 }
 // fight for memory, or poll, run, but do not get on.
 func (d *diagnosis) fights() bool { return ratio(d.shared, d.l.Capacity) >= 0.22 }
 
-// polls reports whether most of that was selects.
-func (d *diagnosis) polls() bool {
-	return d.fights() && strings.HasPrefix(d.sharedAt.Callee, "runtime.select")
-}
-
 // mayPoll reports whether the goroutines of a group were often interrupted there. A loop that waits
 // for an atomic variable is as often between two looks at it.
 func (d *diagnosis) mayPoll(group string) bool {
@@ -367,9 +361,6 @@ func (d *diagnosis) mostlyPolls(group string) bool {
 // ready, but may only wait for others: that they are many does not show that there is work for more
 // processors.
 func (d *diagnosis) mostlyYields() bool { return d.yields >= 1000 && d.yields > d.l.Slices/2 }
-
-// mostRanIn reports whether a group of goroutines ran for half of the running time of the program.
-func (d *diagnosis) mostRanIn(group string) bool { return d.ran[group].code >= d.of[ledger.Code]/2 }
 
 // mostAreTiny reports whether goroutines that are too short are what the program does, or what it
 // switches between.

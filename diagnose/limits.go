@@ -319,10 +319,8 @@ type inside struct {
 // didIn describes what goroutines did that waited outside the program.
 func (d *diagnosis) didIn(c *cause) string {
 	switch {
-	case d.startsCommands(c):
+	case d.startsCommands(c), d.forCommands(c):
 		return "started commands and waited for them"
-	case d.forCommands(c):
-		return "waited for commands"
 	case d.throughFile(c):
 		return "waited for a pipe or a device"
 	}

@@ -239,7 +239,7 @@ func TestSentences(t *testing.T) {
 			boxes:    []bottle.Box{box("main.poll", 2, 1300*ms, 1.6)},
 			change:   func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 3, 3*time.Second },
 			sentence: "Too few goroutines: while the 2 of main.poll ran, 1.60 at a time, other processors had nothing to do: 37% of the capacity.",
-			advice:   "If they do more than poll: divide the work among more goroutines (there are 3 processors)."},
+			advice:   "Divide the work among more goroutines (there are 3 processors)."},
 		{rows: []ledger.Row{{Category: ledger.GCWorker, Group: "GC (idle)", Time: 1200 * ms, Count: 9}},
 			sentence: "No single cause cost 3% of the capacity: the program's own code ran for 40% of it."},
 		{change: func(r *diagnose.Results) { r.Ledger.Capacity = 0 }, sentence: "The trace covers no time."},
@@ -343,7 +343,7 @@ func TestSentences(t *testing.T) {
 			advice:   "Each waits until the disk has written: sync once for several changes, in batches or for all that wait at a time."},
 		{rows: []ledger.Row{{Category: ledger.Syscall, Group: "main.take", Site: placeOf("main.take", 3), Time: 180 * ms, Count: 9}, idle(ledger.Outside, "syscall", ledger.None, 20*ms), {Category: ledger.NoWork, Beside: "main.take", Time: 200 * ms, Count: 1}},
 			sentence: "Long system calls at main.take main.go:3 held processors for 9% of the capacity, and left 1% idle (9 calls); while main.take ran alone, the other processors had nothing to do for 10%.",
-			advice:   "Divide them among goroutines. If they usually take less time, other programs may have used the processors."},
+			advice:   "Make fewer, larger calls, or have several goroutines make them. If they usually take less time, other programs may have used the processors."},
 		// While one goroutine does what is done once, others of its group wait for it,
 		// which would run beside it.
 		{rows: []ledger.Row{idle(ledger.Idle, "once", "main.take", 600*ms), alone("main.take", 100*ms)}, boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 4, Running: 100 * ms, SelfParallelism: 1, Sites: map[string][]bottle.Site{"once": {{Func: "main.take", File: "/src/main.go", Line: 3, Time: 2 * time.Second}}}}},
@@ -498,19 +498,19 @@ func TestSentences(t *testing.T) {
 		// Goroutines of one function, none of which takes most of the time, run one at a time.
 		{rows: []ledger.Row{joined}, boxes: []bottle.Box{box("main.work", 9, time.Second, 1), box("main.main", 1, 0, 1)}, change: goroutines("main.work", 9, 111*ms),
 			sentence: "The 9 goroutines of main.work ran one at a time, and the other processors had nothing to do: 50% of the capacity.",
-			advice:   "Each is waited for there before the next one is started: start several, then wait for them."},
+			advice:   "Each is waited for there before the next one has work: give work to several, then wait for them."},
 		{rows: []ledger.Row{joined, none("main.work", 2*time.Second)}, boxes: []bottle.Box{box("main.work", 9, time.Second, 1), box("main.main", 1, 0, 1)},
 			change: func(r *diagnose.Results) {
 				goroutines("main.work", 9, 111*ms)(r)
 				r.Ledger.Procs, r.Ledger.Capacity = 4, 4*time.Second
 			},
 			sentence: "The 9 goroutines of main.work ran one at a time, and the other processors had nothing to do: 75% of the capacity.",
-			advice:   "Each is waited for there before the next one is started: start several, then wait for them."},
+			advice:   "Each is waited for there before the next one has work: give work to several, then wait for them."},
 		{rows: []ledger.Row{joined}, boxes: []bottle.Box{box("main.work", 90, time.Second, 1), box("main.main", 1, 0, 1)}, change: goroutines("main.work", 90, 11*ms), // ten for each wait
 			sentence: "While main.work ran, and no others, the other processors had nothing to do: 50% of the capacity."},
 		{rows: []ledger.Row{asked}, boxes: []bottle.Box{box("main.work", 4, time.Second, 1), box("main.main", 1, 0, 1)}, change: goroutines("main.work", 4, 250*ms),
 			sentence: "The 4 goroutines of main.work ran one at a time, and the other processors had nothing to do: 50% of the capacity.",
-			advice:   "Each is waited for there before the next one gets work: give it to several, then wait for them."},
+			advice:   "Each is waited for there before the next one has work: give work to several, then wait for them."},
 		// Three functions with one item in flight.
 		{rows: []ledger.Row{often(turn("main.take", "main.work", 400*ms), 100), often(turn("main.send", "main.take", 320*ms), 100), often(turn("main.work", "main.send", 280*ms), 100), ran("main.take", 320*ms, 100), ran("main.work", 400*ms, 100), ran("main.send", 280*ms, 100)},
 			boxes:    []bottle.Box{box("main.take", 1, 320*ms, 1), box("main.work", 1, 400*ms, 1), box("main.send", 1, 280*ms, 1)},
@@ -731,7 +731,7 @@ func TestSentences(t *testing.T) {
 		{rows: []ledger.Row{{Category: ledger.Syscall, Group: "main.serve", Site: placeOf("main.serve", 9), Time: 900 * ms, Count: 900}, {Category: ledger.Outside, Group: "main.serve", Site: placeOf("main.serve", 9), Wait: "syscall", Beside: ledger.None, Time: 100 * ms, Count: 9}},
 			pairs: pair(contention.SemaphoreKind, stackOf("main.take", 3), "main.serve"), change: noGraph,
 			sentence: "Long system calls at main.serve main.go:9 held processors for 45% of the capacity, and left 5% idle (900 calls).",
-			advice:   "Make fewer, larger calls. If they usually take less time, other programs may have used the processors."},
+			advice:   "Make fewer, larger calls, or have several goroutines make them. If they usually take less time, other programs may have used the processors."},
 		{rows: []ledger.Row{past("select")}, pairs: pair(contention.SemaphoreKind, stackOf("main.take", 3), "main.serve"), change: noGraph,
 			sentence: "A limit at main.take main.go:3 kept 50% of the capacity idle: 3.00 waited on average while others waited for a timer at main.serve main.go:9."},
 		// One goroutine stores what others send to it.
@@ -965,7 +965,7 @@ var adviceOf = map[string]string{
 	"Finalizers and cleanups (runtime.SetFinalizer, AddCleanup) ran for 45% of the capacity.":                                                                                                                                                          "Do that where the program is done with an object, such as in Close: the runtime runs them only after a collection, and finalizers one after the other.",
 	"Waiting for a timer at main.take main.go:3 left 60% of the capacity idle.":                                                                                                                                                                        "A timer sets the pace there (a ticker, a rate limiter, time.After, a deadline), not the processors: shorten it, do more each time or, if it polls, wait for what is expected instead.",
 	"Handing over: processors were idle for 46% of the capacity until goroutines ran that others had woken, or had none to run (20,002 times), most for main.take (10%) and main.work (9%).":                                                           "Hand over less often: do more for each message, or let one goroutine do both parts.",
-	"Long system calls at main.take main.go:3 held processors for 9% of the capacity, and left 2% idle (900 calls).":                                                                                                                                   "Make fewer, larger calls. If they usually take less time, other programs may have used the processors.",
+	"Long system calls at main.take main.go:3 held processors for 9% of the capacity, and left 2% idle (900 calls).":                                                                                                                                   "Make fewer, larger calls, or have several goroutines make them. If they usually take less time, other programs may have used the processors.",
 	"Done once: processors had nothing to do for 35% of the capacity while main.take ran, which others waited for at main.take main.go:3.":                                                                                                             "Divide that among goroutines, begin it earlier, or let the others do other work until it is done.",
 	"While main.work ran alone, the other processors had nothing to do or were waking up: 50% of the capacity.":                                                                                                                                        "Divide its work among goroutines, let the others begin before it is done, or make it faster, which can gain more.",
 	"Starting commands and waiting for them (os/exec) at main.take main.go:3 held processors for 5% of the capacity, and left 45% idle (500 calls of 200 µs).":                                                                                         "Run several at a time, or start fewer that do more each. A processor is held until the system has loaded a command; the trace does not cover what commands do after that.",

@@ -124,11 +124,7 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		}
 		call := cmp.Or(d.calls(c), top)
 		if f.Advice = moreCalls(call); c.lost-c.alone-busy < busy/4 && !writesOut(call) {
-			f.Advice = "Make fewer, larger calls."
-			if c.alone > 0 && busy >= time.Duration(c.count)*veryLongCall {
-				f.Advice = "Divide them among goroutines."
-			}
-			f.Advice += " If they usually take less time, other programs may have used the processors."
+			f.Advice = "Make fewer, larger calls, or have several goroutines make them. If they usually take less time, other programs may have used the processors."
 		}
 		if d.ofFile(c) {
 			took := "left " + lost + " of the capacity idle"
@@ -579,9 +575,6 @@ func (d *diagnosis) fewerCalls(c *cause) string {
 	return "Make fewer, larger calls: a buffer does that for writes and reads."
 }
 
-// veryLongCall is the mean length above which larger system calls gain nothing.
-const veryLongCall = time.Millisecond
-
 // moreCalls returns the advice on system calls that wait, which are those of a row.
 func moreCalls(r *ledger.Row) string {
 	if writesOut(r) {
@@ -883,11 +876,6 @@ func (d *diagnosis) handOver(f *verdict.Finding, c *cause, lost string) {
 			}
 		}
 	}
-	for _, group := range groups {
-		if len(f.Where) < 2 {
-			f.Where = append(f.Where, d.hotPlaces(group)...)
-		}
-	}
 	unused := d.timesOf(c)[ledger.NoWork] // processors that had none to run
 	if pulled > (c.lost-unused)/2 {
 		f.Title = fmt.Sprintf("Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is %s of the capacity (%s), most for %s.", lost, format.Plural(turns, "turn", "turns"), d.mostGroups(c, 2))
@@ -1036,9 +1024,6 @@ func (d *diagnosis) serial(f *verdict.Finding, c *cause, lost string) {
 		f.Kind = Starved
 		f.Title = fmt.Sprintf("Too few goroutines: while the %d of %s ran, %s at a time, other processors had nothing to do: %s of the capacity.", b.Goroutines, name, format.Number(b.SelfParallelism), lost)
 		f.Advice = fmt.Sprintf("Divide the work among more goroutines (there are %s).", format.Plural(d.l.Procs, "processor", "processors"))
-		if d.mayPoll(c.name) {
-			f.Advice = "If they do more than poll: " + strings.ToLower(f.Advice[:1]) + f.Advice[1:]
-		}
 		return
 	}
 	if d.waitsForLast(c) {
@@ -1157,10 +1142,7 @@ func (d *diagnosis) oneByOne(f *verdict.Finding, c *cause) bool {
 	switch {
 	case joined > waited/2 && join != nil && joins >= int64(b.Goroutines)*3/4:
 		f.Where = append([]timeline.Place{join.Site}, slices.DeleteFunc(f.Where, func(p timeline.Place) bool { return p == join.Site })...)
-		f.Advice = "Each is waited for there before the next one is started: start several, then wait for them."
-		if joins > int64(b.Goroutines)*3/2 {
-			f.Advice = "Each is waited for there before the next one gets work: give it to several, then wait for them."
-		}
+		f.Advice = "Each is waited for there before the next one has work: give work to several, then wait for them."
 	case passed > waited/2:
 		f.Advice = "They wait for each other: have more items or requests under way at a time, so that each works on another one."
 	default:
@@ -1579,10 +1561,8 @@ func (d *diagnosis) collector(f *verdict.Finding, c *cause, lost string) {
 	}
 	without(f, "the collector", "if the program allocates less")
 	f.Advice = d.collectorAdvice()
-	if h := d.l.Heap; h != nil && stop > c.lost/2 {
-		if each := d.eachStop(stop); each > lateStop {
-			f.Advice = fmt.Sprintf("It ran %s, and stopped the world for %s each time, on average: longer than that takes, so other programs may have used the processors.", format.Plural(h.Collections, "time", "times"), format.Duration(each))
-		}
+	if each := d.eachStop(stop); each > lateStop && stop > c.lost/2 {
+		f.Advice = fmt.Sprintf("It ran %s, and stopped the world for %s each time, on average: longer than that takes, so other programs may have used the processors.", format.Plural(d.l.Heap.Collections, "time", "times"), format.Duration(each))
 	}
 	if n, most := d.requested(); n > 0 {
 		f.Where = d.places(most)
@@ -1918,7 +1898,7 @@ func (d *diagnosis) saturated(only bool) verdict.Finding {
 		f.Where = d.from(d.sharedAt.Site, d.sharedAt.Callers)
 		in := "atomic operations or in read locks of an RWMutex"
 		f.Advice = "Goroutines that change the same memory wait for it while they run, which a trace does not show. \"bottleneck scale\" measures whether several are faster than one. If not, give each its own part of the data."
-		if d.polls() {
+		if strings.HasPrefix(d.sharedAt.Callee, "runtime.select") {
 			in = "select statements that did not wait"
 			f.Advice = "A select with a default case goes on at once if no other case is ready. If it polls for something, have it wait for that, without the default case; else do more for each message."
 		}
