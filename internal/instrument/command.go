@@ -219,7 +219,7 @@ func (b *build) check(flags []string) error {
 		case strings.HasPrefix(name, "cover") && b.verb != "test":
 			return fmt.Errorf("%s: the cover tool does not find the file that a recording adds to package main", a)
 		case name == "toolexec", name == "gcflags":
-			b.conflict = "the command has a flag " + a
+			b.conflict = a
 		}
 	}
 	return nil
@@ -273,7 +273,7 @@ func (b *build) settings(opt Options) (text string, err error) {
 	}
 	if b.pools != nil && b.conflict != "" {
 		if pools, b.pools = false, nil; slices.Contains(opt.What, "pools") {
-			return "", errors.New(b.conflict + ", which the part pools needs: leave it out, or that part")
+			return "", fmt.Errorf("%s excludes the part pools, which sets that flag: leave out one of them", b.conflict)
 		}
 	}
 	if opt.Only, err = b.resolve(opt.Only); err == nil {

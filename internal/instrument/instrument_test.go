@@ -567,6 +567,11 @@ func TestRejected(t *testing.T) {
 			t.Errorf("%+v: %v, want %s", opt, err, want)
 		}
 	}
+	pool := t.TempDir()
+	write(t, pool, map[string]string{"go.mod": "module example.com/pool\n\ngo 1.26\n\n// github.com/alitto/pond\n", "main.go": "package main\n\nfunc main() {}\n"})
+	if _, err := goCommand(t, instrument.Options{What: []string{"pools"}}, pool, nil, "go", "build", "-gcflags=-l"); err == nil || !strings.Contains(err.Error(), "-gcflags=-l excludes the part pools, which sets that flag") {
+		t.Error(err)
+	}
 	if after := listing(t, broken); after != before {
 		t.Errorf("files before:\n%s\nafter:\n%s", before, after)
 	}
