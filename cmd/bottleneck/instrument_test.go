@@ -224,6 +224,10 @@ func TestRun(t *testing.T) {
 	if want := fmt.Sprintf("of %d processors", runtime.NumCPU()); !bytes.Contains(read(t, traces[0]), []byte(want)) {
 		t.Errorf("the recording has no note %q", want)
 	}
+	aside := filepath.Join(dir, "verdict.txt") // standard output is then that of the program alone
+	if got := bottleneck("run", "-dir", dir, "-o", aside, "--", exe, "exit"); got.status != 3 || strings.HasSuffix("\n"+got.out, "\n\n") || len(read(t, aside)) == 0 {
+		t.Errorf("-o: status %d, %q", got.status, got.out)
+	}
 	const lock = "store.Table.guard.RWMutex"
 	type ending struct {
 		args   string

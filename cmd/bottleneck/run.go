@@ -180,8 +180,7 @@ func (f *runFlags) judge(ctx context.Context, std stdio, recording string, ran e
 	if recording == "" {
 		return ran
 	}
-	fmt.Fprintln(std.out)
-	failure := f.verdict.run(context.WithoutCancel(ctx), std, []string{recording})
+	failure := f.show(ctx, std, recording)
 	if cut := (*timeline.Error)(nil); errors.As(failure, &cut) && cut.Read.Generations == 0 {
 		failure = fmt.Errorf("%w: the end of a program by SIGKILL or syscall.Exit loses the last second", failure)
 	}
@@ -199,8 +198,15 @@ func (f *runFlags) runServing(ctx context.Context, std stdio, args []string) err
 		return ran
 	}
 	fmt.Fprintf(std.err, "bottleneck: recorded %s, %s\n", oneLine(name), input.Bytes(st.Size()))
-	fmt.Fprintln(std.out)
-	return errors.Join(f.verdict.run(context.WithoutCancel(ctx), std, []string{name}), ran)
+	return errors.Join(f.show(ctx, std, name), ran)
+}
+
+// show writes the verdict on a recording, on standard output below what the program has printed.
+func (f *runFlags) show(ctx context.Context, std stdio, recording string) error {
+	if f.verdict.to.Format != "" || len(f.verdict.to.Files) == 0 {
+		fmt.Fprintln(std.out)
+	}
+	return f.verdict.run(context.WithoutCancel(ctx), std, []string{recording})
 }
 
 // checkProgram returns an error if a command is known not to run a program that records itself.
