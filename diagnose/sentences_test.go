@@ -450,6 +450,10 @@ func TestSentences(t *testing.T) {
 			sentence: "C code ran for 50% of the capacity. The scheduler does not see it, so a trace does not show whether it computes or waits."},
 		{rows: []ledger.Row{{Category: ledger.Tracer, Group: "runtime.traceAdvancer", Time: 800 * ms, Count: 9}},
 			sentence: "Tracing itself took 40% of the capacity: the other numbers are those of a program that is slower than usual."},
+		// main.take stops the tracer, which no other goroutine runs beside.
+		{rows: []ledger.Row{{Category: ledger.NoWork, Beside: "main.take", Time: 300 * ms, Count: 1}, {Category: ledger.Code, Group: "main.take", Time: 300 * ms, Count: 1}, {Category: ledger.Code, Group: "main.take", Site: placeOf("main.take", 3), Time: 20 * ms, Count: 1}},
+			boxes:    []bottle.Box{{Kind: bottle.Application, Group: "main.take", Goroutines: 1, Running: 320 * ms}},
+			sentence: "Stopping the tracer left 15% of the capacity idle at the end: a longer recording has less of that."},
 		{rows: []ledger.Row{{Category: ledger.Runtime, Time: time.Second, Count: 9}}, sentence: "The runtime took 50% of the capacity besides the collector."},
 		{rows: []ledger.Row{{Category: ledger.Runtime, Time: 900 * ms, Count: 9}, none("runtime.runFinalizers", 700*ms)}, boxes: []bottle.Box{{Kind: bottle.Runtime, Group: "runtime.runFinalizers", Running: 900 * ms}},
 			sentence: "Finalizers and cleanups (runtime.SetFinalizer, AddCleanup) ran for 45% of the capacity; while they ran alone, the other processors had nothing to do for 35%.",

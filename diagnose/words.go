@@ -175,6 +175,9 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		}
 	case Tracing:
 		f.Title = fmt.Sprintf("Tracing itself took %s of the capacity: the other numbers are those of a program that is slower than usual.", lost)
+		if d.timesOf(c)[ledger.NoWork] > c.lost/2 {
+			f.Title = fmt.Sprintf("Stopping the tracer left %s of the capacity idle at the end: a longer recording has less of that.", lost)
+		}
 	case Runtime:
 		d.runtime(&f, c, lost)
 	case Switching:
