@@ -581,6 +581,9 @@ func TestSentences(t *testing.T) {
 			change:   func(r *diagnose.Results) { r.Ledger.Procs, r.Ledger.Capacity = 4, 4*time.Second },
 			sentence: "Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is 73% of the capacity (109 turns), most for main.take (11%) and main.work (11%).",
 			advice:   "If both parts take long, have a goroutine send batches through a channel; else range over the iterator itself."},
+		{rows: []ledger.Row{{Category: ledger.Scheduler, Group: "google.golang.org/grpc.run", Site: timeline.Place{Func: "google.golang.org/grpc.run", File: "/go/pkg/mod/google.golang.org/grpc@v1.83.2/run.go", Line: 7}, Wait: "yield", Time: time.Second, Count: 9}},
+			sentence: "Yielding at grpc.run run.go:7 took 50% of the capacity, from one goroutine to the next (9 times).",
+			advice:   "A library does that for the program: call it less often, for more at a time."},
 		{rows: []ledger.Row{idle(ledger.Scheduler, "yield", "", time.Second)}, sentence: "Yielding at main.take main.go:3 took 50% of the capacity, from one goroutine to the next (9 times)."},
 
 		{rows: []ledger.Row{lockRow(ledger.Idle, time.Second)}, sentence: "The lock at main.take main.go:3 kept 50% of the capacity idle."},

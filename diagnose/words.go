@@ -182,7 +182,9 @@ func (d *diagnosis) finding(c *cause) verdict.Finding {
 		d.runtime(&f, c, lost)
 	case Switching:
 		f.Title = fmt.Sprintf("Yielding at %s took %s of the capacity, from one goroutine to the next (%s).", at, lost, format.Plural(c.count, "time", "times"))
-		f.Advice = "If it yields until something has happened, wait for that instead (a channel, a sync.Cond)."
+		if f.Advice = "If it yields until something has happened, wait for that instead (a channel, a sync.Cond)."; !d.ownModule(c.place) {
+			f.Advice = "A library does that for the program: call it less often, for more at a time."
+		}
 	case Tiny:
 		d.tinyGoroutines(&f, c.groups, fmt.Sprintf("; %s of the capacity went to starting them and waiting for them", lost))
 		for r := range d.rowsOf(c) {
