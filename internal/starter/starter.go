@@ -22,6 +22,9 @@ var prefixes = []string{
 	"github.com/bottleneck-go/bottleneck/internal/cycles.", // called by granularity around each task
 	"github.com/bottleneck-go/bottleneck/internal/perfevent.",
 	"github.com/bottleneck-go/bottleneck/internal/callstack.",
+	"github.com/bottleneck-go/bottleneck/internal/host.", // by its first task
+	"github.com/bottleneck-go/bottleneck/internal/schedstat.",
+	"github.com/bottleneck-go/bottleneck/internal/lazy.",
 	"golang.org/x/sys/", // called by those
 }
 
