@@ -1,6 +1,7 @@
 package diagnose_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -277,5 +278,17 @@ func TestRarePlaceIsNotInTheSentence(t *testing.T) {
 		if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; strings.Contains(f.Title, closes.String()) != led || slices.Contains(f.Where, closes) != led {
 			t.Errorf("%v: %s %v", rare, f.Title, f.Where)
 		}
+	}
+}
+
+// What ran while the processors of the rows that Top adds up were empty is not known.
+func TestVerdictOnTheLargestRows(t *testing.T) {
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second}
+	for i := range 20 {
+		l.Rows = append(l.Rows, ledger.Row{Category: ledger.Idle, Group: "main.main", Wait: "waitgroup", Beside: fmt.Sprintf("main.work%d", i), Time: 100 * time.Millisecond, Count: 10})
+	}
+	f := diagnose.New(diagnose.Results{Ledger: l.Top(2)}).Findings[0]
+	if want := "Too little parallel work: for 90% of the capacity, processors had nothing to run while others did."; f.Title != want {
+		t.Errorf("%s, want %s", f.Title, want)
 	}
 }

@@ -227,6 +227,9 @@ func (l *Ledger) Top(n int) *Ledger {
 	out.Rows = slices.Clone(l.Rows[:n])
 	for i := n; i < len(l.Rows); i++ {
 		rest := Row{Category: l.Rows[i].Category, Group: others}
+		if rest.Empty() {
+			rest.Beside = Several
+		}
 		at := slices.IndexFunc(out.Rows, func(sum Row) bool { return sum.name() == rest.name() })
 		if at < 0 {
 			at = len(out.Rows)
