@@ -212,6 +212,9 @@ func TestSentences(t *testing.T) {
 	heap := func(h *ledger.Heap) func(*diagnose.Results) { return func(r *diagnose.Results) { r.Ledger.Heap = h } }
 	yields := ledger.Row{Category: ledger.Scheduler, Group: "main.take", Site: placeOf("testing.(*B).runN", 3), Callee: "runtime.GC", Wait: "yield", Time: ms, Count: 9}
 	cases := []made{
+		{rows: []ledger.Row{{Category: ledger.Code, Group: "(unnamed)", Site: placeOf("main.load", 3), Callers: []timeline.Place{placeOf("main.serve", 9)}, Time: 2 * time.Second, Count: 9}},
+			sentence: "It uses its processors: the program's own code ran for 100% of the capacity, most of it in main.serve (100%).",
+			advice:   "The trace shows nothing to repair. A trace does not show progress: the code may spin, or wait for memory because of false sharing, atomics or bandwidth. \"bottleneck scale\" measures it."},
 		{sentence: "It uses its processors: the program's own code ran for 100% of the capacity, most of it in main.work (100%)."},
 		// A stage that waits at times does not poll.
 		{boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.work", Goroutines: 2, Running: 1950 * ms, SelfParallelism: 2, Waiting: map[string]time.Duration{"chan-receive": 9 * ms}}, {Kind: bottle.Application, Group: "main.main", Goroutines: 1, Running: 50 * ms, Runnable: 900 * ms}},

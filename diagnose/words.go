@@ -1198,11 +1198,19 @@ func (d *diagnosis) startedAt(of *cause) (starter timeline.Place, ran, whole tim
 	return starter, 0, whole
 }
 
-// nameOf returns the name of goroutines for a sentence. If the trace does not show their start, it
-// is the outermost function in which they ran.
+// nameOf returns the name of a goroutine for a sentence.
 func (d *diagnosis) nameOf(group string) string {
-	if hot, callers := d.hot(group); group == unnamed && hot.Func != unnamed {
-		return "a goroutine in " + format.Func(append([]timeline.Place{hot}, callers...)[len(callers)].Func)
+	if at := d.functionOf(group); group == unnamed && at != unnamed {
+		return "a goroutine in " + at
+	}
+	return format.Func(group)
+}
+
+// functionOf returns the name of goroutines or, if the trace does not show their start, the outermost
+// function in which they ran.
+func (d *diagnosis) functionOf(group string) string {
+	if hot, callers := d.hot(group); group == unnamed {
+		return format.Func(append([]timeline.Place{hot}, callers...)[len(callers)].Func)
 	}
 	return format.Func(group)
 }
@@ -1927,13 +1935,13 @@ func (d *diagnosis) saturated(only bool) verdict.Finding {
 	if share <= code/2 {
 		part = "the largest part"
 	}
-	f.Title = fmt.Sprintf("It uses its processors: the program's own code ran for %s of the capacity, %s of it in %s (%s).", format.Percent(code, d.l.Capacity), part, format.Func(group), format.Percent(share, d.l.Capacity))
+	f.Title = fmt.Sprintf("It uses its processors: the program's own code ran for %s of the capacity, %s of it in %s (%s).", format.Percent(code, d.l.Capacity), part, d.functionOf(group), format.Percent(share, d.l.Capacity))
 	f.Advice = "A trace does not show progress: the code may spin, or wait for memory because of false sharing, atomics or bandwidth. \"bottleneck scale\" measures it."
 	if name, ready := d.starved(group); ready > 0 && only {
 		f.Title = strings.TrimSuffix(f.Title, ".") + d.without(name, ready)
-		f.Advice = fmt.Sprintf("If %s polls, have it wait instead: it took the processors from %s. ", format.Func(group), format.Func(name)) + f.Advice
+		f.Advice = fmt.Sprintf("If %s polls, have it wait instead: it took the processors from %s. ", d.functionOf(group), format.Func(name)) + f.Advice
 	} else if d.mayPoll(group) {
-		f.Advice = fmt.Sprintf("If %s polls an atomic variable, have it wait instead (a channel, a sync.Cond). ", format.Func(group)) + f.Advice
+		f.Advice = fmt.Sprintf("If %s polls an atomic variable, have it wait instead (a channel, a sync.Cond). ", d.functionOf(group)) + f.Advice
 	} else if only && (d.opened() == "" || !d.dials(&f)) {
 		f.Advice = "The trace shows nothing to repair. " + f.Advice
 	}
