@@ -57,7 +57,8 @@ type Goroutine struct {
 	// That is the start function, unless the start function is a compiler-generated wrapper,
 	// belongs to the standard library, or is a launcher, such as the worker of a pool. If no
 	// such function is known, Func is the place of the go statement, as in "main.run:57 (go)",
-	// or "" if nothing is known. Func may change. See naming.go in this package for the rules.
+	// or the outermost function in which it was stopped, or "" if nothing is known. Func may
+	// change. See naming.go in this package for the rules.
 	Func string
 	// Start is the start function of the goroutine as the compiler names it: "main.run.gowrap1"
 	// for the second "go f(x)" in run if f is a variable. It is "" until the trace shows it: a

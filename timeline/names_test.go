@@ -38,9 +38,19 @@ func TestNames(t *testing.T) {
 			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
 				ev(1120, wGoStart, 5, 1).ev(1130, wSyscallBegin, 1, stk("syscall.read", "main.reader"))
 		}, "main.reader"},
-		{"not the place where it is preempted: its root may be missing", func(m *wireThread) {
+		{"or else the outermost function in which it is preempted", func(m *wireThread) {
 			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
 				ev(1120, wGoStart, 5, 1).ev(1130, wGoStop, "preempted", stk("main.loop", "main.part"))
+		}, "main.part"},
+		{"not the only one: its caller may be missing", func(m *wireThread) {
+			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
+				ev(1120, wGoStart, 5, 1).ev(1130, wGoStop, "preempted", stk("runtime.asyncPreempt", "main.loop"))
+		}, ""},
+		{"nor several", func(m *wireThread) {
+			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
+				ev(1120, wGoStart, 5, 1).ev(1130, wGoStop, "preempted", stk("main.loop", "main.part")).
+				ev(1140, wGoStart, 5, 2).ev(1150, wGoStop, "preempted", stk("main.loop", "main.other")).
+				ev(1160, wGoStart, 5, 3).ev(1170, wGoStop, "preempted", stk("main.loop"))
 		}, ""},
 		{"but where it lets others run", func(m *wireThread) {
 			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
@@ -50,10 +60,10 @@ func TestNames(t *testing.T) {
 			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).ev(1120, wGoStart, 5, 1).
 				ev(1130, wGoStop, "preempted", stk("runtime.asyncPreempt", "main.hash", "main.close", "runtime.runFinalizers"))
 		}, "runtime.runFinalizers"},
-		{"nor where it is suspended", func(m *wireThread) {
+		{"or suspended", func(m *wireThread) {
 			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
 				ev(1120, wGoStart, 5, 1).ev(1130, wGoBlock, "preempted", stk("main.loop", "main.part"))
-		}, ""},
+		}, "main.part"},
 		{"nor a call chain that is cut at its root", func(m *wireThread) {
 			m.ev(1100, wGoStatusStack, 5, noM, sWaiting, deep)
 		}, ""},

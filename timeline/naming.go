@@ -44,6 +44,10 @@ import (
 // its running intervals is named by what the call chains at its ends and in between show; see
 // server.
 //
+// A goroutine that is older than the trace and does not block has the name of the outermost function
+// in which it was stopped, if that is always the same, and the Info has a note: the runtime may have
+// lost the caller of the function that it stopped.
+//
 // What a generation (about a second) shows applies from its beginning. It does not change what was
 // shown before, because observers cannot remove a goroutine from its group.
 
@@ -623,6 +627,27 @@ func (r *replay) shownBy(root string, l *localG) (name, first, launcher string) 
 	return name, first, launcher
 }
 
+// stoppedIn returns the name that all call chains show of a goroutine whose start function is unknown,
+// because it is older than the trace and did not block: the outermost function in which it was
+// stopped. If they show several, or may lack the start function, it returns "".
+func (r *replay) stoppedIn(l *localG) (name string) {
+	for k := range r.d.shownOf(l) {
+		s := r.d.stacks[k]
+		if len(s.Code()) < 2 || len(s.Frames) >= maxFrames {
+			continue
+		}
+		v := r.shownIn(k)
+		if v.name == "" || name != "" && name != v.name || symbol.IsStandard(symbol.Package(v.name)) {
+			return ""
+		}
+		name = v.name
+	}
+	if name != "" {
+		r.note("Goroutines that are older than the trace and did not block have the name of the outermost function in which they were stopped.")
+	}
+	return name
+}
+
 // look is like show, but also handles call chains whose only frame belongs to the program.
 func (n *naming) look(s *Stack) shown {
 	if c := s.calls; c != nil && c.unsure {
@@ -747,7 +772,7 @@ func siteIn(s *Stack, st *start) *Frame {
 func (r *replay) setName(g *Goroutine, l *localG) bool {
 	if g.start == nil {
 		if l.name < 0 {
-			return false
+			return g.Func == "" && g.rename(r.stoppedIn(l))
 		}
 		s := r.startAt(l.name)
 		g.start, g.Start, g.Kind = s, s.name, s.kind
