@@ -25,6 +25,7 @@ var prefixes = []string{
 	"github.com/bottleneck-go/bottleneck/internal/host.", // by its first task
 	"github.com/bottleneck-go/bottleneck/internal/schedstat.",
 	"github.com/bottleneck-go/bottleneck/internal/lazy.",
+	"github.com/bottleneck-go/bottleneck/internal/monotime.",
 	"golang.org/x/sys/", // called by those
 }
 

@@ -15,6 +15,7 @@ func TestIsStarter(t *testing.T) {
 		"github.com/bottleneck-go/bottleneck/internal/cycles.(*Clock).Start": true,
 		"github.com/bottleneck-go/bottleneck/internal/perfevent.OpenThread":  true,
 		"github.com/bottleneck-go/bottleneck/internal/host.GroupTime":        true,
+		"github.com/bottleneck-go/bottleneck/internal/monotime.Now":          true,
 		"github.com/bottleneck-go/bottleneck/internal/causes.locked":         false,
 		"golang.org/x/sys/unix.PerfEventOpen":                                true,
 		"runtime.corostart":                                                  true,
