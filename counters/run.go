@@ -251,7 +251,7 @@ const TraceVariable = "BOTTLENECK_TRACE"
 //	func main() {
 //		defer counters.FromEnvironment()()
 //
-// A program built with "bottleneck instrument" needs no such call: it does nothing there.
+// In a program built with "bottleneck instrument", which needs no such call, it does nothing.
 // The returned function ends the trace. Without the variable, FromEnvironment does nothing. A program
 // that ends by os.Exit or a signal leaves a truncated trace, which may lack the last second.
 func FromEnvironment() (stop func()) {

@@ -1200,17 +1200,19 @@ func (d *diagnosis) startedAt(of *cause) (starter timeline.Place, ran, whole tim
 
 // nameOf returns the name of a goroutine for a sentence.
 func (d *diagnosis) nameOf(group string) string {
-	if at := d.functionOf(group); group == unnamed && at != unnamed {
-		return "a goroutine in " + at
+	name := d.functionOf(group)
+	if group == unnamed && name != unnamed {
+		name = "a goroutine in " + name
 	}
-	return format.Func(group)
+	return name
 }
 
 // functionOf returns the name of goroutines or, if the trace does not show their start, the outermost
 // function in which they ran.
 func (d *diagnosis) functionOf(group string) string {
-	if hot, callers := d.hot(group); group == unnamed {
-		return format.Func(append([]timeline.Place{hot}, callers...)[len(callers)].Func)
+	if group == unnamed {
+		hot, callers := d.hot(group)
+		group = append([]timeline.Place{hot}, callers...)[len(callers)].Func
 	}
 	return format.Func(group)
 }

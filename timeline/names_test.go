@@ -13,6 +13,9 @@ func TestNames(t *testing.T) {
 		deep[i] = fmt.Sprintf("main.recurse%d", i)
 	}
 	nearly := deep[:maxFrames-1]
+	starts := func(m *wireThread) *wireThread { // goroutine 5, which is older
+		return m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).ev(1120, wGoStart, 5, 1)
+	}
 	tests := []struct {
 		what  string
 		event func(m *wireThread)
@@ -31,38 +34,30 @@ func TestNames(t *testing.T) {
 			m.ev(1100, wGoStatusStack, 5, noM, sWaiting, stk("runtime.gopark", "main.wait", "main.old"))
 		}, "main.old"},
 		{"the place where it blocks", func(m *wireThread) {
-			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
-				ev(1120, wGoStart, 5, 1).ev(1130, wGoBlock, "select", stk("main.leaf", "main.blocker"))
+			starts(m).ev(1130, wGoBlock, "select", stk("main.leaf", "main.blocker"))
 		}, "main.blocker"},
 		{"the place of its system call", func(m *wireThread) {
-			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
-				ev(1120, wGoStart, 5, 1).ev(1130, wSyscallBegin, 1, stk("syscall.read", "main.reader"))
+			starts(m).ev(1130, wSyscallBegin, 1, stk("syscall.read", "main.reader"))
 		}, "main.reader"},
 		{"or else the outermost function in which it is preempted", func(m *wireThread) {
-			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
-				ev(1120, wGoStart, 5, 1).ev(1130, wGoStop, "preempted", stk("main.loop", "main.part"))
+			starts(m).ev(1130, wGoStop, "preempted", stk("main.loop", "main.part"))
 		}, "main.part"},
 		{"not the only one: its caller may be missing", func(m *wireThread) {
-			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
-				ev(1120, wGoStart, 5, 1).ev(1130, wGoStop, "preempted", stk("runtime.asyncPreempt", "main.loop"))
+			starts(m).ev(1130, wGoStop, "preempted", stk("runtime.asyncPreempt", "main.loop"))
 		}, ""},
 		{"nor several", func(m *wireThread) {
-			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
-				ev(1120, wGoStart, 5, 1).ev(1130, wGoStop, "preempted", stk("main.loop", "main.part")).
+			starts(m).ev(1130, wGoStop, "preempted", stk("main.loop", "main.part")).
 				ev(1140, wGoStart, 5, 2).ev(1150, wGoStop, "preempted", stk("main.loop", "main.other")).
 				ev(1160, wGoStart, 5, 3).ev(1170, wGoStop, "preempted", stk("main.loop"))
 		}, ""},
 		{"but where it lets others run", func(m *wireThread) {
-			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
-				ev(1120, wGoStart, 5, 1).ev(1130, wGoStop, "runtime.Gosched", stk("runtime.Gosched", "main.loop", "main.polite"))
+			starts(m).ev(1130, wGoStop, "runtime.Gosched", stk("runtime.Gosched", "main.loop", "main.polite"))
 		}, "main.polite"},
 		{"and the runtime's function that calls the program", func(m *wireThread) {
-			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).ev(1120, wGoStart, 5, 1).
-				ev(1130, wGoStop, "preempted", stk("runtime.asyncPreempt", "main.hash", "main.close", "runtime.runFinalizers"))
+			starts(m).ev(1130, wGoStop, "preempted", stk("runtime.asyncPreempt", "main.hash", "main.close", "runtime.runFinalizers"))
 		}, "runtime.runFinalizers"},
 		{"or suspended", func(m *wireThread) {
-			m.ev(1100, wGoStatus, 5, noM, sRunnable).ev(1110, wGoBlock, "select", stk("main.main")).
-				ev(1120, wGoStart, 5, 1).ev(1130, wGoBlock, "preempted", stk("main.loop", "main.part"))
+			starts(m).ev(1130, wGoBlock, "preempted", stk("main.loop", "main.part"))
 		}, "main.part"},
 		{"nor a call chain that is cut at its root", func(m *wireThread) {
 			m.ev(1100, wGoStatusStack, 5, noM, sWaiting, deep)

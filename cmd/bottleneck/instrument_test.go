@@ -153,6 +153,9 @@ func TestRecordingsAreNotLost(t *testing.T) {
 	if want := "writing " + target + ": is a directory; all recordings are in " + from; err == nil || err.Error() != want || string(read(t, recording)) != "x" {
 		t.Errorf("%v, want %s", err, want)
 	}
+	if _, err := f.keep(stdio{err: io.Discard}, recording); err == nil || string(read(t, recording)) != "x" { // no directory
+		t.Error(err)
+	}
 	if _, err := os.Stat("/proc/self"); err == nil {
 		bottleneck("run", "-dir", "/proc", "--", "go", "run", "missing.go").want(t, exitFailure, "", "bottleneck: run: writing /proc: no such file or directory\n")
 	}

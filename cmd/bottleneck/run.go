@@ -239,7 +239,7 @@ func checkProgram(args []string) error {
 }
 
 // keep moves the recordings out of dir, which it removes unless that fails, and returns the name of
-// the longest, "" if there is none.
+// the largest, "" if there is none.
 func (f *runFlags) keep(std stdio, dir string) (longest string, err error) {
 	traces, err := trial.Recordings(dir)
 	for _, of := range traces {
@@ -253,7 +253,9 @@ func (f *runFlags) keep(std stdio, dir string) (longest string, err error) {
 	if len(traces) > 1 {
 		fmt.Fprintf(std.err, "bottleneck: the verdict is that of %s, the largest of %d recordings\n", oneLine(longest), len(traces))
 	}
-	os.RemoveAll(dir)
+	if err == nil {
+		os.RemoveAll(dir)
+	}
 	return longest, err
 }
 
